@@ -1,0 +1,121 @@
+//! What can go wrong, as far as a caller can act on it. Causes stay opaque sources.
+
+use crate::job::{JobId, State};
+
+/// The library's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// What went wrong, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The caller asked for something that cannot be stored or understood. Nothing was changed.
+    #[error("{what}: {why}")]
+    Invalid {
+        /// Which input.
+        what: &'static str,
+        /// What is wrong with it, and what would be right.
+        why: String,
+    },
+    /// There is no such job (or not for this caller).
+    #[error("there is no job {0}")]
+    NotFound(JobId),
+    /// The given id, or the unique key, is in use by someone else. It is not said by whom.
+    #[error("the {0} is already in use; choose another")]
+    Conflict(&'static str),
+    /// The job has succeeded or failed already.
+    #[error("job {id} cannot be cancelled: it is in state {state}, which is final")]
+    NotCancellable {
+        /// The job.
+        id: JobId,
+        /// Its state.
+        state: State,
+    },
+    /// The job's state does not allow this.
+    #[error("job {id} is {state}: {hint}")]
+    WrongState {
+        /// The job.
+        id: JobId,
+        /// Its state.
+        state: State,
+        /// What to do instead.
+        hint: &'static str,
+    },
+    /// A limit on unfinished jobs was reached: try again when some have ended.
+    #[error("{what} has {limit} unfinished jobs, which is its limit; try again when some of them have ended")]
+    TooMany {
+        /// Whose limit.
+        what: String,
+        /// The limit.
+        limit: u32,
+    },
+    /// This executor is no longer registered: its lease ended and others took its jobs over.
+    #[error("this executor's lease has ended; its jobs were handed to others")]
+    LeaseLost,
+    /// The store was made by a newer program.
+    #[error("{store} has schema version {found}, this program knows versions up to {known}; use a newer program")]
+    NewerSchema {
+        /// Which store.
+        store: String,
+        /// Its version.
+        found: i64,
+        /// The newest version known here.
+        known: i64,
+    },
+    /// The store could not be opened.
+    #[error("cannot open {store}: {hint}")]
+    Open {
+        /// Which store, without its password.
+        store: String,
+        /// What to check.
+        hint: String,
+        /// Why.
+        #[source]
+        cause: Option<Cause>,
+    },
+    /// The store failed. It may be worth trying again, see [`Error::is_transient`].
+    #[error("the store failed while {doing}")]
+    Store {
+        /// What was being done.
+        doing: &'static str,
+        /// Why.
+        #[source]
+        cause: Cause,
+        /// Whether the same call may succeed later.
+        transient: bool,
+    },
+}
+
+impl Error {
+    pub(crate) fn invalid(what: &'static str, why: impl Into<String>) -> Self {
+        Self::Invalid { what, why: why.into() }
+    }
+
+    /// Whether the same call may succeed later without any change: a lost connection, a busy database.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Store { transient: true, .. })
+    }
+
+    /// The whole chain of causes in one line, for logs.
+    pub fn chain(&self) -> String {
+        chain(self)
+    }
+}
+
+/// An error and its causes in one line.
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        // Some errors print their cause themselves.
+        if !line.ends_with(&text) {
+            line.push_str(": ");
+            line.push_str(&text);
+        }
+        cause = error.source();
+    }
+    line
+}

@@ -1,0 +1,427 @@
+//! The nouns of a job: its id, state, priority, lane, claim, and the views of it that callers and executors see.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use uuid::Uuid;
+
+use crate::error::{Error, Result};
+use crate::lifecycle::Standing;
+
+/// A job's name for life: a UUID of version 7, so that ids sort by the time they were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JobId(pub Uuid);
+
+impl JobId {
+    /// A new id with the present time.
+    pub fn new() -> Self {
+        Self::at(Timestamp::now())
+    }
+
+    /// A new id made at `moment`.
+    pub fn at(moment: Timestamp) -> Self {
+        let millis = u64::try_from(moment.as_millisecond()).unwrap_or(0);
+        Self(uuid::Builder::from_unix_timestamp_millis(millis, &random_bytes()).into_uuid())
+    }
+
+    /// The id number `count` of those made at `moment`: ids made by one program sort in the order they were made.
+    pub(crate) fn nth(moment: Timestamp, count: u16) -> Self {
+        let id = Self::at(moment).0.as_u128();
+        // The twelve bits after the version.
+        let mask = 0xfff_u128 << 64;
+        Self(Uuid::from_u128(id & !mask | u128::from(count & 0xfff) << 64))
+    }
+
+    /// The lowest possible id made at `moment`: the bounds of a day's partition, for one.
+    #[cfg(any(test, feature = "postgres"))]
+    pub(crate) fn floor(moment: Timestamp) -> Self {
+        let millis = u128::try_from(moment.as_millisecond()).unwrap_or(0);
+        Self(Uuid::from_u128(millis << 80))
+    }
+
+    /// When the id was made, if it is a UUID of version 7.
+    pub fn time(&self) -> Option<Timestamp> {
+        (self.0.get_version_num() == 7)
+            .then(|| Timestamp::from_millisecond((self.0.as_u128() >> 80) as i64).ok())
+            .flatten()
+    }
+}
+
+fn random_bytes() -> [u8; 10] {
+    let mut bytes = [0; 10];
+    fastrand::fill(&mut bytes);
+    bytes
+}
+
+impl Default for JobId {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for JobId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Uuid::parse_str(text)
+            .map(Self)
+            .map_err(|e| Error::invalid("job id", format!("{e}; a job's id is a UUID as submit returned it")))
+    }
+}
+
+/// Defines an enum of named codes: one list gives the variants, the stored code and the word that people see.
+macro_rules! coded {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant = $code),+ }
+
+        impl $name {
+            /// Every value, in the order of the codes.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The number that the stores keep.
+            pub const fn code(self) -> i16 { self as i16 }
+
+            /// The value with this number.
+            pub fn from_code(code: i16) -> Option<Self> {
+                Self::ALL.iter().copied().find(|v| v.code() == code)
+            }
+
+            /// The word that people see.
+            pub const fn as_str(self) -> &'static str { match self { $(Self::$variant => $word),+ } }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.pad(self.as_str()) }
+        }
+
+        impl FromStr for $name {
+            type Err = Error;
+
+            fn from_str(text: &str) -> Result<Self> {
+                Self::ALL.iter().copied().find(|v| v.as_str() == text).ok_or_else(|| {
+                    let words: Vec<_> = Self::ALL.iter().map(|v| v.as_str()).collect();
+                    Error::invalid(stringify!($name), format!("`{text}` is none of {}", words.join(", ")))
+                })
+            }
+        }
+    };
+}
+
+coded! {
+    /// Where a job is in its life. The rules are in `lifecycle.rs`.
+    State {
+        /// In the store, not taken; perhaps parked until its due time.
+        Waiting = 0 "waiting",
+        /// In an executor's hands, not started.
+        Scheduled = 1 "scheduled",
+        /// Its handler runs.
+        Running = 2 "running",
+        /// Failed, and will be retried when due.
+        Stuck = 3 "stuck",
+        /// Ended well.
+        Success = 4 "success",
+        /// Ended badly, for good.
+        Failed = 5 "failed",
+        /// Ended because someone asked for it.
+        Cancelled = 6 "cancelled",
+    }
+}
+
+impl State {
+    /// Whether a job in this state never changes again (but by an explicit restart).
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Success | Self::Failed | Self::Cancelled)
+    }
+}
+
+coded! {
+    /// How urgent a job is among the jobs of its group.
+    Priority {
+        /// First, most of the time.
+        High = 1 "high",
+        /// Unless said otherwise.
+        Normal = 2 "normal",
+        /// When nothing else is to do, and now and then regardless.
+        Low = 3 "low",
+    }
+}
+
+coded! {
+    /// How urgent a *ready* job is inside its group: due retries, then by priority.
+    Lane {
+        /// A job that failed and is due again.
+        Retry = 0 "retry",
+        /// See [`Priority::High`].
+        High = 1 "high",
+        /// See [`Priority::Normal`].
+        Normal = 2 "normal",
+        /// See [`Priority::Low`].
+        Low = 3 "low",
+    }
+}
+
+impl From<Priority> for Lane {
+    fn from(priority: Priority) -> Self {
+        match priority {
+            Priority::High => Self::High,
+            Priority::Normal => Self::Normal,
+            Priority::Low => Self::Low,
+        }
+    }
+}
+
+coded! {
+    /// Why a job is in its state.
+    Reason {
+        /// Its handler returned an error, or panicked.
+        Error = 1 "error",
+        /// Its handler said that trying again is useless, or its arguments could not be understood.
+        Permanent = 2 "permanent",
+        /// It ran longer than its task allows.
+        TimedOut = 3 "timed-out",
+        /// Its executor was shut down while it ran.
+        Interrupted = 4 "interrupted",
+        /// Its executor fell silent.
+        Lost = 5 "lost",
+        /// Nobody started it in time.
+        Expired = 6 "expired",
+        /// Someone who may asked for it to be cancelled.
+        CancelRequested = 7 "cancel-requested",
+        /// It had ended and was restarted.
+        Restarted = 8 "restarted",
+        /// Its handler asked to be called again later.
+        Snoozed = 9 "snoozed",
+        /// Its executor gave it back without having started it.
+        Released = 10 "released",
+    }
+}
+
+/// Names one handing-over of a job to an executor: the fence. Never used again, not even by the same executor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Claim {
+    /// The executor's incarnation: a random UUID, new at each registration.
+    pub executor: Uuid,
+    /// That incarnation's own counter.
+    pub number: i64,
+}
+
+/// A small map set at submit and inherited by children: request id, locale, undo group.
+pub type Meta = BTreeMap<String, String>;
+
+/// A job as callers see it, unfinished or ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Job {
+    /// Its id.
+    pub id: JobId,
+    /// The task that it runs.
+    pub task: String,
+    /// Whose turn it takes.
+    pub group: String,
+    /// Who, inside the group, submitted it.
+    pub owner: Option<String>,
+    /// Which executors may take it.
+    pub queue: String,
+    /// How urgent it is inside its group.
+    pub priority: Priority,
+    /// Where it is in its life.
+    pub state: State,
+    /// Why it is there.
+    pub reason: Option<Reason>,
+    /// Whether someone asked to cancel it while an executor holds it. It will end cancelled.
+    pub cancelling: bool,
+    /// Its arguments, as JSON text.
+    #[serde(serialize_with = "as_json")]
+    pub args: String,
+    /// How many units of work it holds.
+    pub items: u32,
+    /// The key that no other unfinished job of this group and task may have.
+    pub unique: Option<String>,
+    /// What was set beside the arguments.
+    pub meta: Meta,
+    /// The job whose handler submitted this one.
+    pub parent: Option<JobId>,
+    /// When it was submitted.
+    pub submitted: Timestamp,
+    /// Until when it is parked. None: it is ready, held, or ended.
+    pub due: Option<Timestamp>,
+    /// If it is still waiting then, it fails.
+    pub expires: Option<Timestamp>,
+    /// When its last attempt started.
+    pub started: Option<Timestamp>,
+    /// When it ended.
+    pub finished: Option<Timestamp>,
+    /// How many attempts have counted.
+    pub attempts: u32,
+    /// How often a shutdown interrupted it.
+    pub interruptions: u32,
+    /// How often it was lost with its executor.
+    pub losses: u32,
+    /// The last error.
+    pub error: Option<String>,
+    /// What its handler returned, as JSON text.
+    #[serde(serialize_with = "as_optional_json")]
+    pub result: Option<String>,
+    /// Who holds it, or who held it when it ended.
+    pub claim: Option<Claim>,
+    /// Its lane, if it is ready.
+    pub lane: Option<Lane>,
+    /// Its place in the lane.
+    pub seq: i64,
+}
+
+impl Job {
+    /// The arguments, decoded.
+    pub fn args<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_str(&self.args).map_err(|e| Error::invalid("arguments", e.to_string()))
+    }
+
+    /// What the handler returned, decoded; `None` unless the job succeeded with a result.
+    pub fn result<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+        self.result
+            .as_deref()
+            .map(|text| serde_json::from_str(text).map_err(|e| Error::invalid("result", e.to_string())))
+            .transpose()
+    }
+
+    /// What the rules need to know of it.
+    pub fn standing(&self) -> Standing {
+        Standing {
+            state: self.state,
+            reason: self.reason,
+            cancelling: self.cancelling,
+            priority: self.priority,
+            ready: self.lane.is_some(),
+            attempts: self.attempts,
+            interruptions: self.interruptions,
+            losses: self.losses,
+        }
+    }
+}
+
+fn as_json<S: serde::Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    let raw: &serde_json::value::RawValue = serde_json::from_str(text).map_err(serde::ser::Error::custom)?;
+    raw.serialize(serializer)
+}
+
+fn as_optional_json<S: serde::Serializer>(text: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    match text {
+        Some(text) => as_json(text, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// A job as an executor holds it: what an attempt needs, and no more, since this is decoded for every job run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claimed {
+    /// Its id.
+    pub id: JobId,
+    /// The number of the claim by which it is held.
+    pub number: i64,
+    /// The task that it runs.
+    pub task: String,
+    /// Its group.
+    pub group: String,
+    /// Its owner.
+    pub owner: Option<String>,
+    /// Its priority.
+    pub priority: Priority,
+    /// The lane that it was taken from.
+    pub lane: Lane,
+    /// Its place in that lane.
+    pub seq: i64,
+    /// Its arguments, as JSON text.
+    pub args: String,
+    /// How many units of work it holds.
+    pub items: u32,
+    /// What was set beside the arguments.
+    pub meta: Meta,
+    /// The job whose handler submitted this one.
+    pub parent: Option<JobId>,
+    /// When it was submitted.
+    pub submitted: Timestamp,
+    /// How many attempts have counted so far, this one not yet.
+    pub attempts: u32,
+    /// How often a shutdown interrupted it.
+    pub interruptions: u32,
+    /// How often it was lost with its executor.
+    pub losses: u32,
+}
+
+impl Claimed {
+    /// What the rules need to know of it.
+    pub fn standing(&self) -> Standing {
+        Standing {
+            state: State::Scheduled,
+            reason: None,
+            cancelling: false,
+            priority: self.priority,
+            ready: false,
+            attempts: self.attempts,
+            interruptions: self.interruptions,
+            losses: self.losses,
+        }
+    }
+}
+
+/// When a job may start.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum When {
+    /// At once.
+    #[default]
+    Now,
+    /// So long after it was submitted.
+    After(Duration),
+    /// Not before this moment.
+    At(Timestamp),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_tells_when_it_was_made() {
+        let moment = Timestamp::from_millisecond(1_900_000_000_123).expect("a moment");
+        let id = JobId::at(moment);
+        assert_eq!(id.time(), Some(moment));
+        assert!(JobId::floor(moment) <= id);
+        assert_eq!(JobId(Uuid::new_v4()).time(), None);
+    }
+
+    #[test]
+    fn ids_of_one_moment_sort_by_their_number() {
+        let moment = Timestamp::from_millisecond(1_900_000_000_123).expect("a moment");
+        let ids: Vec<JobId> = (0..0xfff).map(|n| JobId::nth(moment, n)).collect();
+        assert!(ids.is_sorted());
+        assert!(ids.iter().all(|id| id.time() == Some(moment)));
+    }
+
+    #[test]
+    fn words_and_codes_lead_back_to_the_same_value() {
+        for state in State::ALL {
+            assert_eq!(State::from_code(state.code()), Some(*state));
+            assert_eq!(state.as_str().parse::<State>().expect("a state"), *state);
+        }
+        assert!(
+            "done"
+                .parse::<State>()
+                .expect_err("no such state")
+                .to_string()
+                .contains("waiting, scheduled")
+        );
+    }
+}

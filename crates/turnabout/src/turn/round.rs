@@ -1,0 +1,282 @@
+//! PURE: one take, from what a peek found to the jobs in hand.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+
+use super::{Fairness, Peeked, Ring, Stream, Turns};
+use crate::group::{Cap, Settings};
+use crate::job::{Claimed, Lane};
+
+/// An order to a store: take so many jobs from one lane of a group, lowest `seq` first over all these streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pick {
+    /// The group.
+    pub group: String,
+    /// The lane.
+    pub lane: Lane,
+    /// How many jobs.
+    pub jobs: u32,
+    /// From which queues and tasks, and at most how many of each.
+    pub streams: Vec<(Stream, u32)>,
+}
+
+/// One take, from what a peek found to the jobs in hand.
+///
+/// `begin`, then while [`Round::picks`] is not empty: claim them and tell [`Round::took`]; then [`Round::end`].
+#[derive(Debug)]
+pub struct Round {
+    turns: Turns,
+    pub(super) visits: Vec<Visit>,
+    /// Free places under the caps that matter here, once the store has told them.
+    pub(super) free: HashMap<Cap, u32>,
+    /// Those that had none from the beginning.
+    full: HashSet<Cap>,
+    /// Where the ring is to be moved to, before anything is claimed.
+    pub ring: Ring,
+    /// Whether the peek found anything ready that this executor may run, or there may be such beyond what it saw.
+    pub found: bool,
+}
+
+/// What one group is to give in a round, over all its visits.
+#[derive(Debug)]
+pub(super) struct Visit {
+    pub(super) group: String,
+    pub(super) wanted: u32,
+    got: u32,
+    streams: Vec<Stream>,
+    /// Jobs taken where the scheme had a choice: only by these its count moves.
+    counted: u32,
+}
+
+impl Visit {
+    /// The lanes that still have jobs, as far as known, in streams that pass.
+    fn lanes(&self, pass: impl Fn(&Stream) -> bool) -> Vec<Lane> {
+        let mut lanes: Vec<Lane> = self.streams.iter().filter(|s| pass(s)).map(|s| s.lane).collect();
+        lanes.sort_unstable();
+        lanes.dedup();
+        lanes
+    }
+
+    /// Whether a cap that was full from the beginning stands before what is left of it. One that others filled in
+    /// this round does not count: those others are not benched, and would be alone when a place becomes free.
+    fn is_capped(&self, full: &HashSet<Cap>) -> bool {
+        !full.is_empty()
+            && (full.contains(&Cap::Group(self.group.clone()))
+                || self.streams.iter().any(|s| full.contains(&Cap::Task(s.task.clone()))))
+    }
+}
+
+impl Round {
+    /// Plans who gets how many of `want` jobs. `tasks` are those that the executor knows.
+    pub fn begin(
+        mut turns: Turns,
+        ring: &Ring,
+        mut peeked: Peeked,
+        want: u32,
+        tasks: &HashSet<String>,
+        settings: &Settings,
+    ) -> Self {
+        let horizon = peeked.groups.last().map(|c| c.group.clone());
+        peeked.groups.retain_mut(|candidate| {
+            candidate
+                .streams
+                .retain(|s| tasks.contains(&s.task) && !settings.task(&s.task).paused);
+            let ready = !candidate.streams.is_empty() && !settings.group(&candidate.group).paused;
+            if !ready {
+                turns.bench(&candidate.group);
+            }
+            ready
+        });
+        turns.rounds += 1;
+        let found = !peeked.groups.is_empty() || !peeked.complete;
+        let (shares, mut ring) = turns.rotate(ring, &peeked, want, settings);
+        // Where nothing was ready as far as the peek saw, the next one begins behind that: the bench is bounded, and
+        // without this more groups than it holds could stand before all others for ever.
+        if let Some(horizon) = horizon.filter(|_| peeked.groups.is_empty() && !peeked.complete) {
+            ring = Ring {
+                place: horizon,
+                left: 0,
+            };
+        }
+        let visits = shares
+            .into_iter()
+            .map(|(at, wanted)| Visit {
+                group: peeked.groups[at].group.clone(),
+                wanted,
+                got: 0,
+                streams: std::mem::take(&mut peeked.groups[at].streams),
+                counted: 0,
+            })
+            .collect();
+        Self {
+            turns,
+            visits,
+            free: HashMap::new(),
+            full: HashSet::new(),
+            ring,
+            found,
+        }
+    }
+
+    /// The caps that limit these visits: the store locks them in this order and tells [`Round::allow`] what is free.
+    pub fn caps(&self, settings: &Settings) -> BTreeSet<Cap> {
+        let groups = self.visits.iter().map(|v| &v.group);
+        let tasks = self.visits.iter().flat_map(|v| v.streams.iter().map(|s| &s.task));
+        groups
+            .filter(|g| settings.group(g).max_running.is_some())
+            .map(|g| Cap::Group(g.clone()))
+            .chain(
+                tasks
+                    .filter(|t| settings.task(t).max_running.is_some())
+                    .map(|t| Cap::Task(t.clone())),
+            )
+            .collect()
+    }
+
+    /// How many places are free under a cap.
+    pub fn allow(&mut self, cap: Cap, free: u32) {
+        // Rounds that come by every group begin with the same one each time. If places under a task's limit went in
+        // that order, it would get them all.
+        if matches!(cap, Cap::Task(_)) {
+            self.visits.sort_by_key(|v| self.turns.served.get(&v.group));
+        }
+        if free == 0 {
+            self.full.insert(cap.clone());
+        }
+        self.free.insert(cap, free);
+    }
+
+    /// What to claim next. Empty when there is nothing more to try.
+    ///
+    /// Each pick asks for a job at least, and afterwards either has what it asked for or loses its lane: so there
+    /// are no more calls than jobs wanted and lanes seen.
+    pub fn picks(&self) -> Vec<Pick> {
+        let mut free = self.free.clone();
+        let mut picks = Vec::with_capacity(self.visits.len());
+        for visit in &self.visits {
+            let mut wanted = visit.wanted.saturating_sub(visit.got);
+            if !free.is_empty()
+                && let Some(places) = free.get(&Cap::Group(visit.group.clone()))
+            {
+                wanted = wanted.min(*places);
+            }
+            if wanted == 0 {
+                continue;
+            }
+            // A lane without a free place must not be chosen: the others would wait for it.
+            let lanes = visit.lanes(|s| free.is_empty() || free.get(&Cap::Task(s.task.clone())) != Some(&0));
+            for (lane, jobs) in self.turns.lanes(&visit.group, visit.counted, wanted, &lanes) {
+                let mut streams = Vec::new();
+                let mut reach = 0;
+                for stream in visit.streams.iter().filter(|s| s.lane == lane) {
+                    let limit = if free.is_empty() {
+                        jobs
+                    } else if let Some(places) = free.get_mut(&Cap::Task(stream.task.clone())) {
+                        let limit = jobs.min(*places);
+                        *places -= limit;
+                        limit
+                    } else {
+                        jobs
+                    };
+                    if limit > 0 {
+                        reach += limit;
+                        streams.push((stream.clone(), limit));
+                    }
+                }
+                if reach > 0 {
+                    picks.push(Pick {
+                        group: visit.group.clone(),
+                        lane,
+                        jobs: jobs.min(reach),
+                        streams,
+                    });
+                }
+            }
+        }
+        picks
+    }
+
+    /// What came of these picks, which are all that [`Round::picks`] said, in its order. A lane that gave fewer jobs
+    /// than asked for is taken to be empty; the group's other lanes make up for it in the next picks.
+    pub fn took(&mut self, picks: &[Pick], jobs: &[Claimed]) {
+        let mut got: HashMap<(&str, Lane), u32> = HashMap::with_capacity(picks.len());
+        for job in jobs {
+            *got.entry((&job.group, job.lane)).or_default() += 1;
+            if self.free.is_empty() {
+                continue;
+            }
+            for cap in [Cap::Group(job.group.clone()), Cap::Task(job.task.clone())] {
+                if let Some(places) = self.free.get_mut(&cap) {
+                    *places = places.saturating_sub(1);
+                    if matches!(cap, Cap::Task(_)) {
+                        self.turns.serve(&job.group);
+                    }
+                }
+            }
+        }
+        let mut visits = self.visits.iter_mut();
+        for picks in picks.chunk_by(|a, b| a.group == b.group) {
+            let Some(visit) = visits.find(|v| v.group == picks[0].group) else {
+                break;
+            };
+            let choice = visit.streams.iter().any(|s| s.lane != visit.streams[0].lane);
+            for pick in picks {
+                let taken = got.get(&(pick.group.as_str(), pick.lane)).copied().unwrap_or(0);
+                visit.got += taken;
+                if choice && pick.lane != Lane::Retry {
+                    visit.counted += taken;
+                }
+                if taken < pick.jobs {
+                    visit.streams.retain(|s| s.lane != pick.lane);
+                }
+            }
+        }
+    }
+
+    /// The memory of turns after this round. Groups that a cap kept from giving anything are left out for a while.
+    pub fn end(mut self) -> Turns {
+        // By cost the same groups would be chosen again and again, if something else keeps their jobs back.
+        let stalled = self.turns.fairness != Fairness::Jobs && self.visits.iter().all(|v| v.got == 0);
+        for visit in &self.visits {
+            if visit.got == 0 && (stalled || visit.is_capped(&self.full)) {
+                self.turns.bench(&visit.group);
+            }
+            if visit.counted > 0 {
+                self.turns.advance(&visit.group, visit.counted);
+            }
+        }
+        self.turns
+    }
+}
+
+/// The order in which jobs that were taken together should start: the groups take turns, the first job of each in the
+/// order of the visits, then the second of each, and so on. Inside a group the jobs come as they were picked, and
+/// inside a lane as they were submitted. `picks` are all picks of the round, in the order they were made.
+///
+/// Every store returns its jobs in this order, so that a group with a large share of a batch does not fill all slots
+/// before the others have one.
+pub fn interleave(mut jobs: Vec<Claimed>, picks: &[Pick]) -> Vec<Claimed> {
+    jobs.sort_by_key(|job| job.seq);
+    let mut lanes: HashMap<(String, Lane), VecDeque<Claimed>> = HashMap::new();
+    for job in jobs {
+        lanes.entry((job.group.clone(), job.lane)).or_default().push_back(job);
+    }
+    let mut order: Vec<(usize, usize, Claimed)> = Vec::new();
+    // A group's place among the visits, and how many of its jobs have been put in order.
+    let mut groups: HashMap<&str, (usize, usize)> = HashMap::new();
+    for pick in picks {
+        let visit = groups.len();
+        let (visit, rank) = groups.entry(&pick.group).or_insert((visit, 0));
+        let Some(lane) = lanes.get_mut(&(pick.group.clone(), pick.lane)) else {
+            continue;
+        };
+        for job in lane.drain(..lane.len().min(pick.jobs as usize)) {
+            order.push((*rank, *visit, job));
+            *rank += 1;
+        }
+    }
+    order.sort_by_key(|(rank, visit, _)| (*rank, *visit));
+    // Nothing that was taken may be lost here, whether a pick asked for it or not.
+    let mut rest: Vec<Claimed> = lanes.into_values().flatten().collect();
+    rest.sort_by_key(|job| job.seq);
+    order.into_iter().map(|(_, _, job)| job).chain(rest).collect()
+}

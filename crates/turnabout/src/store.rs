@@ -1,0 +1,408 @@
+//! The store: where jobs live. One trait, two implementations, one conformance suite.
+//!
+//! Every verb works on batches and is atomic: it happens whole or not at all. No verb contains a rule: what a job may
+//! become is decided by [`lifecycle::decide`](crate::lifecycle::decide), who is next by [`Round`](crate::turn::Round);
+//! stores call those inside their transactions and write what they say.
+
+#[cfg(test)]
+pub(crate) mod conformance;
+#[cfg(test)]
+pub(crate) mod model;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use tokio::sync::broadcast;
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
+use crate::job::{Claimed, Job, JobId, Meta, Priority, State, When};
+use crate::lifecycle::{Change, Event, Refusal};
+use crate::task::TaskSettings;
+use crate::turn::{Charge, Turns};
+
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+
+/// A job to be stored. Its parts have been checked (see `submit.rs`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewJob {
+    /// Its id; made by the library unless the caller gave one.
+    pub id: JobId,
+    /// Whether the caller gave the id, so that it may name a job that exists already.
+    pub id_given: bool,
+    /// The task.
+    pub task: String,
+    /// The group.
+    pub group: String,
+    /// The owner.
+    pub owner: Option<String>,
+    /// The queue; `None`: as the task's published settings say, else `default`.
+    pub queue: Option<String>,
+    /// The priority; `None`: as the task's published settings say, else normal.
+    pub priority: Option<Priority>,
+    /// When it may start.
+    pub when: When,
+    /// If it is still waiting so long after, it fails.
+    pub expires: When,
+    /// A key that no other unfinished job of this group and task may have.
+    pub unique: Option<String>,
+    /// Its arguments, as JSON text.
+    pub args: String,
+    /// Units of work.
+    pub items: u32,
+    /// What was set beside the arguments.
+    pub meta: Meta,
+    /// The job whose handler submits this one.
+    pub parent: Option<JobId>,
+}
+
+/// What became of a submit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    /// The job: the new one, or the one that had the id or the unique key already.
+    pub id: JobId,
+    /// Whether the job is new.
+    pub new: bool,
+}
+
+/// An executor asks for jobs.
+#[derive(Clone, Debug)]
+pub struct Take {
+    /// Its incarnation. If that is not registered (any longer) nothing is taken: [`Error::LeaseLost`](crate::Error).
+    pub executor: Uuid,
+    /// The number of this claim; the executor counts up.
+    pub number: i64,
+    /// The kind of executor, which names the place in the ring: same queues, same tasks.
+    pub kind: String,
+    /// Its queues.
+    pub queues: Vec<String>,
+    /// The tasks that it knows.
+    pub tasks: std::sync::Arc<HashSet<String>>,
+    /// How many jobs it wants.
+    pub want: u32,
+    /// Its memory of turns. Comes back in [`Taken`]; lost on an error, which harms nobody.
+    pub turns: Turns,
+}
+
+/// What an executor got.
+#[derive(Debug)]
+pub struct Taken {
+    /// The jobs, in the order in which they should start.
+    pub jobs: Vec<Claimed>,
+    /// Its memory of turns, moved on.
+    pub turns: Turns,
+    /// Whether anything was ready when the store looked. If not, the executor may sleep.
+    pub found: bool,
+    /// The settings that were in force.
+    pub settings: std::sync::Arc<Settings>,
+}
+
+/// A change that an executor wants to write to a job that it holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settle {
+    /// The job.
+    pub id: JobId,
+    /// The number of the claim by which it is held.
+    pub number: i64,
+    /// What [`decide`](crate::lifecycle::decide) said.
+    pub change: Change,
+    /// Whether `change` was decided on a job that is being cancelled. The store writes it only if that is still so.
+    pub cancelling: bool,
+    /// What the handler returned, as JSON text.
+    pub result: Option<String>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// How long ago the attempt started.
+    pub ran: Option<Duration>,
+}
+
+/// What came of a [`Settle`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It is written (now, or by an earlier call whose reply was lost).
+    Done,
+    /// A cancel was requested since: decide again.
+    Cancelling,
+    /// The job is no longer held by this claim: the attempt counts for nothing.
+    Lost,
+}
+
+/// Which jobs an event happens to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Which {
+    /// These, unfinished or ended.
+    Ids(Vec<JobId>),
+    /// Those that are waiting past their expiry, so many at the most.
+    Expired(u32),
+}
+
+/// What an event did to a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Changed {
+    /// The job as it was before.
+    pub job: Job,
+    /// What it became, or why nothing changed.
+    pub outcome: std::result::Result<Change, Refusal>,
+}
+
+/// What promoting did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Promoted {
+    /// How many jobs became ready.
+    pub jobs: u32,
+    /// How long until the next parked job is due, by the store's clock. Zero: there are more already.
+    pub next: Option<Duration>,
+}
+
+/// An executor as the store knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExecutorInfo {
+    /// Random, new at each registration.
+    pub incarnation: Uuid,
+    /// Its name for people.
+    pub name: String,
+    /// How many jobs it runs at a time.
+    pub slots: u32,
+    /// Its queues.
+    pub queues: Vec<String>,
+    /// The tasks that it knows.
+    pub tasks: Vec<String>,
+    /// The program's version.
+    pub version: String,
+    /// Grows with each heartbeat.
+    pub beat: i64,
+}
+
+/// What a heartbeat brings back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Beat {
+    /// Whether the executor is still registered. If not, its lease has ended: stop everything, register anew.
+    pub alive: bool,
+    /// What the store sees in its hands: job, claim number, whether a cancel was requested.
+    pub held: Vec<(JobId, i64, bool)>,
+    /// All registered executors and their heartbeat numbers, to notice who falls silent.
+    pub peers: Vec<(Uuid, i64)>,
+}
+
+/// Which jobs to list. Everything that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// In one of these states (empty: any).
+    pub states: Vec<State>,
+    /// Of this task.
+    pub task: Option<String>,
+    /// Of this group.
+    pub group: Option<String>,
+    /// Of this owner.
+    pub owner: Option<String>,
+    /// In this queue.
+    pub queue: Option<String>,
+    /// Older than this one: the cursor of the next page.
+    pub before: Option<JobId>,
+    /// How many at the most.
+    pub limit: u32,
+}
+
+/// What a setting is about, and what it becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// A group's; the defaults forget it.
+    Group(String, GroupSettings),
+    /// A task's; the defaults forget it.
+    Task(String, TaskLimits),
+}
+
+/// Something happened that someone may be waiting for. Signals may come twice or too often; where they may be lost,
+/// a poll stands behind them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Jobs may have become ready, a cap's place may have become free, or settings have changed.
+    Ready,
+    /// A job was parked that is due so long from now.
+    Due(Duration),
+    /// A cancel was requested for this job.
+    Cancel(JobId),
+    /// These jobs have changed.
+    Changed(JobId),
+}
+
+/// How many jobs, by state: for operators, and for tests that wait until all is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Waiting and ready.
+    pub ready: u64,
+    /// Waiting or stuck, and parked.
+    pub parked: u64,
+    /// Scheduled or running.
+    pub held: u64,
+    /// Success, failed or cancelled, as far as they are kept.
+    pub ended: u64,
+}
+
+/// Why a waiting job waits; see [`crate::Jobs::explain`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standpoint {
+    /// The job.
+    pub job: Job,
+    /// Ready jobs of its group, lane, queue and task before it (counted up to a limit).
+    pub ahead: u64,
+    /// Groups with ready jobs in its queue (counted up to a limit).
+    pub groups: u64,
+    /// Jobs in executors' hands under the caps that it is subject to.
+    pub running: Vec<(Cap, u32, u32)>,
+    /// Whether any registered executor serves its queue and knows its task.
+    pub known: bool,
+    /// What is set for its group and task.
+    pub settings: (GroupSettings, TaskLimits),
+}
+
+/// Where jobs live. About fifteen verbs, each on batches.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// The clock that counts.
+    fn clock(&self) -> &Clock;
+
+    /// A new receiver of signals.
+    fn signals(&self) -> broadcast::Receiver<Signal>;
+
+    /// The SQL function that stores one job inside a caller's own transaction, if the store has such a thing.
+    fn submit_function(&self) -> Option<String> {
+        None
+    }
+
+    /// Stores jobs; one outcome for each, in their order. An error on one does not touch the others.
+    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>>;
+
+    /// Hands ready jobs to an executor, fairly.
+    async fn take(&self, take: Take) -> Result<Taken>;
+
+    /// Marks held jobs as running: id, claim number, attempts after the start. Returns those that are no longer held
+    /// by that claim or are being cancelled; jobs that have ended meanwhile by this very claim are passed over.
+    async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>>;
+
+    /// Writes what became of held jobs; one answer for each, in their order.
+    async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>>;
+
+    /// Something happens to jobs: each is read, decided on and written in one transaction. Jobs that do not exist
+    /// are left out of the answer.
+    async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>>;
+
+    /// Moves up to `limit` parked jobs that are due into their lanes.
+    async fn promote(&self, limit: u32) -> Result<Promoted>;
+
+    /// Makes an executor known, together with its tasks' settings.
+    async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()>;
+
+    /// Keeps an executor alive, and looks at what it holds and at the others.
+    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat>;
+
+    /// Ends an executor if its heartbeat number is (still) `beat`: what it holds is given back or ended as
+    /// [`Event::Lose`] demands. Returns how many jobs that were. With an unknown executor: jobs without an executor.
+    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32>;
+
+    /// Forgets an executor that holds nothing any longer.
+    async fn deregister(&self, executor: Uuid) -> Result<()>;
+
+    /// Notes whether an executor sleeps, so that a submit knows whether anyone needs waking.
+    async fn doze(&self, executor: Uuid, asleep: bool) -> Result<()>;
+
+    /// Jobs by id, in the given order; those that do not exist are left out.
+    async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>>;
+
+    /// Jobs that match, newest first.
+    async fn list(&self, filter: &Filter) -> Result<Vec<Job>>;
+
+    /// How many jobs there are.
+    async fn counts(&self) -> Result<Counts>;
+
+    /// What there is to know about why a job waits.
+    async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>>;
+
+    /// All settings.
+    async fn settings(&self) -> Result<std::sync::Arc<Settings>>;
+
+    /// Changes a setting.
+    async fn set(&self, setting: Setting) -> Result<()>;
+
+    /// All published tasks.
+    async fn tasks(&self) -> Result<Vec<TaskSettings>>;
+
+    /// Adds to the shared accounts of a kind of executors; returns what the accounts of these groups hold then.
+    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>>;
+
+    /// Forgets jobs that ended longer ago than the retention, accounts out of use, and the like. Returns how many
+    /// jobs were forgotten. Called now and then by every executor.
+    async fn prune(&self) -> Result<u64>;
+}
+
+/// What a store is opened with.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// Where time comes from.
+    pub clock: Clock,
+    /// How long ended jobs are kept. Zero: they are deleted at once.
+    pub retention: Duration,
+    /// The schema that the tables are in (`PostgreSQL`).
+    pub schema: String,
+    /// How many connections are used at the most (`PostgreSQL`), besides the one that listens.
+    pub connections: u32,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            clock: Clock::System,
+            retention: Duration::from_hours(30 * 24),
+            schema: "turnabout".to_owned(),
+            connections: 8,
+        }
+    }
+}
+
+/// A given id's time may be so long ago.
+pub(crate) const ID_PAST: Duration = Duration::from_hours(7 * 24);
+/// A given id's time may be so far ahead.
+pub(crate) const ID_AHEAD: Duration = Duration::from_hours(24);
+
+/// No delay is longer, in seconds: some 6000 years. A moment that clocks cannot show could not be read again.
+#[cfg(feature = "postgres")]
+pub(crate) const LONGEST: f64 = 2e11;
+
+impl When {
+    /// The moment, if it is after `now`.
+    pub(crate) fn moment(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Now => None,
+            Self::After(delay) => Some(crate::clock::after(now, delay)),
+            Self::At(moment) => Some(moment),
+        }
+        .filter(|moment| *moment > now)
+    }
+
+    /// A moment, or seconds from now by the store's clock: what `PostgreSQL` is told.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn parts(self) -> (Option<Timestamp>, Option<f64>) {
+        match self {
+            Self::Now => (None, None),
+            Self::After(delay) => (None, Some(delay.as_secs_f64().min(LONGEST))),
+            Self::At(moment) => (Some(moment), None),
+        }
+    }
+
+    /// The moment as an expiry: one that has passed counts too, such a job expires at once. `Now` means never.
+    #[cfg(any(test, feature = "sqlite"))]
+    pub(crate) fn expiry(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Now => None,
+            Self::After(delay) => Some(crate::clock::after(now, delay)),
+            Self::At(moment) => Some(moment),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The embedded store: one `SQLite` file, or memory.
+//!
+//! One thread owns the connection that writes; verbs are sent to it, run in batches inside one transaction each, and
+//! are answered when that has committed (`desk.rs`). Reads have a thread and a connection of their own. What a verb
+//! does is in the file of its name; its SQL is in `sql/`.
+
+/// A statement from its file, without the comment above it: statements are looked up by their text.
+macro_rules! sql {
+    ($name:literal) => {
+        const {
+            $crate::store::sqlite::without_comment(include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/src/store/sqlite/sql/",
+                $name,
+                ".sql"
+            )))
+        }
+    };
+}
+
+mod changes;
+mod chores;
+mod desk;
+mod fault;
+mod members;
+mod open;
+mod peek;
+mod rows;
+mod settings;
+mod settling;
+mod submitting;
+mod taking;
+mod views;
+mod watcher;
+mod writing;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::broadcast;
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::group::Settings;
+use crate::job::{Job, JobId};
+use crate::lifecycle::Event;
+use crate::task::TaskSettings;
+use crate::turn::Charge;
+
+use super::{
+    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Setting, Settle, Settled, Signal, Standpoint, Store,
+    StoreOptions, Submitted, Take, Taken, Which,
+};
+use desk::{Desk, Tx};
+use fault::Fault;
+
+/// So many signals may be on their way to a receiver before it is told that it missed some.
+const SIGNALS: usize = 4096;
+
+/// What follows the lines that begin with `--`.
+const fn without_comment(sql: &'static str) -> &'static str {
+    let bytes = sql.as_bytes();
+    let mut at = 0;
+    while bytes[at] == b'-' {
+        while bytes[at] != b'\n' {
+            at += 1;
+        }
+        at += 1;
+    }
+    sql.split_at(at).1
+}
+
+/// Jobs in a `SQLite` file. Dropping it ends its threads, once they have written what they were given.
+#[derive(Debug)]
+pub struct SqliteStore {
+    clock: Clock,
+    signals: broadcast::Sender<Signal>,
+    writer: desk::Line,
+    /// None: reads go to the writer, since nobody else can see into its memory.
+    reader: Option<desk::Line>,
+    _watcher: Option<watcher::Watcher>,
+}
+
+impl SqliteStore {
+    /// Opens the file at `path`, and makes it if there is none; `:memory:` opens a store that is forgotten when
+    /// dropped.
+    pub async fn open(path: &str, options: StoreOptions) -> Result<Arc<Self>> {
+        let owned = path.to_owned();
+        let opened = tokio::task::spawn_blocking(move || open::open(&owned))
+            .await
+            .map_err(|panic| open::refused(path, "opening it failed unexpectedly", Some(panic.into())))??;
+        let (signals, _) = broadcast::channel(SIGNALS);
+        let desk = Desk::new(options.clock.clone(), options.retention, signals.clone());
+        let no_thread = |e: std::io::Error| open::refused(path, "no thread could be started", Some(e.into()));
+        let reader = opened
+            .reader
+            .map(|connection| desk.read(connection))
+            .transpose()
+            .map_err(no_thread)?;
+        let writer = desk.write(opened.writer).map_err(no_thread)?;
+        let watcher = opened
+            .log
+            .map(|log| watcher::watch(log, signals.clone(), &writer))
+            .transpose()
+            .map_err(no_thread)?;
+        Ok(Arc::new(Self {
+            clock: options.clock,
+            signals,
+            writer,
+            reader,
+            _watcher: watcher,
+        }))
+    }
+
+    async fn write<T, F>(&self, doing: &'static str, verb: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
+    {
+        self.writer.call(doing, verb).await
+    }
+
+    async fn read<T, F>(&self, doing: &'static str, verb: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
+    {
+        self.reader.as_ref().unwrap_or(&self.writer).call(doing, verb).await
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn signals(&self) -> broadcast::Receiver<Signal> {
+        self.signals.subscribe()
+    }
+
+    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
+        self.write("submitting jobs", move |tx| submitting::submit(tx, &jobs))
+            .await
+    }
+
+    async fn take(&self, take: Take) -> Result<Taken> {
+        self.write("taking jobs", move |tx| taking::take(tx, take)).await
+    }
+
+    async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
+        self.write("marking jobs as running", move |tx| {
+            settling::start(tx, executor, &jobs)
+        })
+        .await
+    }
+
+    async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
+        self.write("settling jobs", move |tx| settling::settle(tx, executor, &jobs))
+            .await
+    }
+
+    async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
+        self.write("changing jobs", move |tx| changes::change(tx, which, event))
+            .await
+    }
+
+    async fn promote(&self, limit: u32) -> Result<Promoted> {
+        self.write("promoting due jobs", move |tx| changes::promote(tx, limit))
+            .await
+    }
+
+    async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
+        let (executor, kind, tasks) = (executor.clone(), kind.to_owned(), tasks.to_vec());
+        self.write("registering an executor", move |tx| {
+            members::register(tx, &executor, &kind, &tasks)
+        })
+        .await
+    }
+
+    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
+        self.write("sending a heartbeat", move |tx| members::heartbeat(tx, executor, beat))
+            .await
+    }
+
+    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
+        self.write("reaping an executor", move |tx| members::reap(tx, executor, beat))
+            .await
+    }
+
+    async fn deregister(&self, executor: Uuid) -> Result<()> {
+        self.write("deregistering an executor", move |tx| members::deregister(tx, executor))
+            .await
+    }
+
+    /// Nothing to note: here every submit wakes everyone, at no cost worth saving.
+    async fn doze(&self, _executor: Uuid, _asleep: bool) -> Result<()> {
+        Ok(())
+    }
+
+    async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
+        let ids = ids.to_vec();
+        self.read("reading jobs", move |tx| views::get(tx, &ids)).await
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
+        let filter = filter.clone();
+        self.read("listing jobs", move |tx| views::list(tx, &filter)).await
+    }
+
+    async fn counts(&self) -> Result<Counts> {
+        self.read("counting jobs", views::counts).await
+    }
+
+    async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
+        self.read("looking at why a job waits", move |tx| views::standpoint(tx, id))
+            .await
+    }
+
+    async fn settings(&self) -> Result<Arc<Settings>> {
+        self.read("reading settings", settings::all).await
+    }
+
+    async fn set(&self, setting: Setting) -> Result<()> {
+        self.write("changing settings", move |tx| settings::set(tx, &setting))
+            .await
+    }
+
+    async fn tasks(&self) -> Result<Vec<TaskSettings>> {
+        self.read("reading tasks", |tx| members::tasks(tx, None)).await
+    }
+
+    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
+        let kind = kind.to_owned();
+        self.write("sharing accounts", move |tx| chores::share(tx, &kind, &charges))
+            .await
+    }
+
+    async fn prune(&self) -> Result<u64> {
+        let mut forgotten = 0;
+        // A transaction for each part, so that nobody waits long behind a year's jobs.
+        loop {
+            let part = self.write("pruning", chores::prune).await?;
+            forgotten += part;
+            if part < u64::from(chores::PRUNED_AT_ONCE) {
+                return Ok(forgotten);
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Things that happen to jobs which no executor's attempt decides: cancel, restart, expiry, due times.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::desk::Tx;
+use super::fault::Fault;
+use super::rows::{bytes, code, find, micros, moment, optional_code, uuid};
+use super::writing::{self, Live, Report};
+use crate::clock::until;
+use crate::job::{JobId, Priority, Reason, State};
+use crate::lifecycle::{Event, Place, Policy, Standing, decide};
+use crate::store::{Changed, Promoted, Which};
+
+pub(super) fn change(tx: &mut Tx<'_>, which: Which, event: Event) -> Result<Vec<Changed>, Fault> {
+    let ids = match which {
+        Which::Ids(ids) => ids,
+        Which::Expired(limit) => expired(tx, limit)?,
+    };
+    let mut changes = Vec::with_capacity(ids.len());
+    for id in ids {
+        changes.extend(change_one(tx, id, &event, &Policy::default())?);
+    }
+    Ok(changes)
+}
+
+fn expired(tx: &Tx<'_>, limit: u32) -> Result<Vec<JobId>, Fault> {
+    let ids = tx
+        .connection
+        .prepare_cached(sql!("expired"))?
+        .query_map(params![micros(tx.now), limit], |row| uuid(row, 0).map(JobId))?
+        .collect::<Result<_, _>>()?;
+    Ok(ids)
+}
+
+/// Reads a job, decides, and writes what was decided. None: there is no such job.
+pub(super) fn change_one(tx: &mut Tx<'_>, id: JobId, event: &Event, policy: &Policy) -> Result<Option<Changed>, Fault> {
+    let Some(found) = find(tx.connection, id)? else {
+        return Ok(None);
+    };
+    let outcome = decide(&found.job.standing(), event, policy, 0.0);
+    if let Ok(change) = &outcome {
+        if found.ended {
+            writing::write_ended(tx, &found, change)?;
+        } else {
+            writing::write(tx, &Live::from(&found), change, &Report::default())?;
+        }
+        if change.cancelling && change.place == Place::Held {
+            tx.cancel(id);
+        }
+    }
+    Ok(Some(Changed {
+        job: found.job,
+        outcome,
+    }))
+}
+
+pub(super) fn promote(tx: &mut Tx<'_>, limit: u32) -> Result<Promoted, Fault> {
+    let due = due(tx, limit)?;
+    let mut promoted = Promoted::default();
+    if !due.is_empty() {
+        let mut seq = writing::next_seq(tx, due.len())? - due.len() as i64;
+        for (id, standing) in due {
+            seq += 1;
+            // What is parked can be promoted; should the rules come to say otherwise, it stays.
+            let Ok(change) = decide(&standing, &Event::Promote, &Policy::default(), 0.0) else {
+                continue;
+            };
+            let Place::Ready(lane) = change.place else { continue };
+            tx.connection.prepare_cached(sql!("promote"))?.execute(params![
+                bytes(&id.0),
+                change.state.code(),
+                change.reason.map(Reason::code),
+                lane.code(),
+                seq,
+            ])?;
+            tx.changed(id);
+            promoted.jobs += 1;
+        }
+        tx.ready();
+    }
+    let next: Option<i64> = tx
+        .connection
+        .prepare_cached(sql!("next_due"))?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    promoted.next = next.map(|due| until(tx.now, moment(due)));
+    Ok(promoted)
+}
+
+fn due(tx: &Tx<'_>, limit: u32) -> Result<Vec<(JobId, Standing)>, Fault> {
+    let due = tx
+        .connection
+        .prepare_cached(sql!("due"))?
+        .query_map(params![micros(tx.now), limit], |row| {
+            let standing = Standing {
+                state: code(row, 2, State::from_code)?,
+                reason: optional_code(row, 3, Reason::from_code)?,
+                cancelling: row.get(4)?,
+                priority: code(row, 1, Priority::from_code)?,
+                ready: false,
+                attempts: row.get(5)?,
+                interruptions: row.get(6)?,
+                losses: row.get(7)?,
+            };
+            Ok((JobId(uuid(row, 0)?), standing))
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(due)
+}

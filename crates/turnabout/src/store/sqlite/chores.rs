@@ -1,0 +1,58 @@
+//! Housekeeping: shared accounts, and forgetting what is past its time.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use rusqlite::params;
+
+use super::desk::Tx;
+use super::fault::Fault;
+use super::rows::micros;
+use crate::turn::Charge;
+
+/// So many jobs are forgotten in one transaction.
+pub(super) const PRUNED_AT_ONCE: u32 = 5_000;
+/// Accounts that nobody has shared for so long belong to groups with nothing to do, or to executors long gone.
+const ACCOUNT_KEPT: Duration = Duration::from_hours(1);
+/// So many free pages are given back to the disk in one transaction.
+const PAGES_AT_ONCE: u32 = 1_000;
+
+pub(super) fn share(tx: &mut Tx<'_>, kind: &str, charges: &[Charge]) -> Result<Vec<(String, f64)>, Fault> {
+    let mut statement = tx.connection.prepare_cached(sql!("account"))?;
+    let mut accounts = Vec::with_capacity(charges.len());
+    for charge in charges {
+        let spent = statement.query_row(
+            params![kind, charge.group, charge.floor, charge.add, micros(tx.now)],
+            |row| row.get(0),
+        )?;
+        accounts.push((charge.group.clone(), spent));
+    }
+    Ok(accounts)
+}
+
+/// Forgets a part of what is past its time; says how many jobs that were.
+pub(super) fn prune(tx: &mut Tx<'_>) -> Result<u64, Fault> {
+    let forgotten = match before(tx, tx.retention) {
+        Some(end) => tx
+            .connection
+            .prepare_cached(sql!("prune"))?
+            .execute(params![end, PRUNED_AT_ONCE])?,
+        None => 0,
+    };
+    if let Some(end) = before(tx, ACCOUNT_KEPT) {
+        tx.connection.prepare_cached(sql!("prune_accounts"))?.execute([end])?;
+    }
+    // Each row of this pragma is a page given back; unread, it would stop at the first.
+    let mut vacuum = tx
+        .connection
+        .prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})"))?;
+    let mut pages = vacuum.query([])?;
+    while pages.next()?.is_some() {}
+    Ok(forgotten as u64)
+}
+
+/// So long ago; none if that was before time began.
+fn before(tx: &Tx<'_>, duration: Duration) -> Option<i64> {
+    let duration = SignedDuration::try_from(duration).ok()?;
+    tx.now.checked_sub(duration).ok().map(micros)
+}

@@ -1,0 +1,154 @@
+//! Executors: who is registered, who is alive, what they hold, and the tasks that they publish.
+
+use std::collections::HashMap;
+
+use rusqlite::{OptionalExtension, params};
+use uuid::Uuid;
+
+use super::changes;
+use super::desk::Tx;
+use super::fault::Fault;
+use super::rows::{bytes, code, duration, span, uuid};
+use crate::job::{JobId, Priority};
+use crate::lifecycle::{Event, Policy};
+use crate::store::{Beat, ExecutorInfo};
+use crate::task::TaskSettings;
+
+pub(super) fn register(
+    tx: &mut Tx<'_>,
+    executor: &ExecutorInfo,
+    kind: &str,
+    tasks: &[TaskSettings],
+) -> Result<(), Fault> {
+    let json = |names: &[String]| {
+        serde_json::to_string(names).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
+    };
+    tx.connection.execute(
+        sql!("register"),
+        params![
+            bytes(&executor.incarnation),
+            executor.name,
+            kind,
+            executor.slots,
+            json(&executor.queues)?,
+            json(&executor.tasks)?,
+            executor.version,
+            executor.beat,
+        ],
+    )?;
+    let mut publish = tx.connection.prepare_cached(sql!("publish"))?;
+    for task in tasks {
+        publish.execute(params![
+            task.name,
+            task.queue,
+            task.priority.code(),
+            task.policy.retries,
+            span(task.policy.retry_delay),
+            span(task.policy.retry_cap),
+            task.policy.jitter,
+            task.policy.restartable,
+            task.time_limit.map(span),
+        ])?;
+    }
+    Ok(())
+}
+
+/// The published tasks: one, or all.
+pub(super) fn tasks(tx: &Tx<'_>, name: Option<&str>) -> Result<Vec<TaskSettings>, Fault> {
+    let tasks = tx
+        .connection
+        .prepare_cached(sql!("tasks"))?
+        .query_map([name], |row| {
+            Ok(TaskSettings {
+                name: row.get(0)?,
+                queue: row.get(1)?,
+                priority: code(row, 2, Priority::from_code)?,
+                policy: Policy {
+                    retries: row.get(3)?,
+                    retry_delay: duration(row.get(4)?),
+                    retry_cap: duration(row.get(5)?),
+                    jitter: row.get(6)?,
+                    restartable: row.get(7)?,
+                },
+                time_limit: row.get::<_, Option<i64>>(8)?.map(duration),
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(tasks)
+}
+
+pub(super) fn is_registered(tx: &Tx<'_>, executor: Uuid) -> Result<bool, Fault> {
+    Ok(tx
+        .connection
+        .prepare_cached(sql!("registered"))?
+        .exists([bytes(&executor)])?)
+}
+
+pub(super) fn heartbeat(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<Beat, Fault> {
+    let connection = tx.connection;
+    let alive = connection
+        .prepare_cached(sql!("beat"))?
+        .execute(params![bytes(&executor), beat])?;
+    let held = connection
+        .prepare_cached(sql!("held_by"))?
+        .query_map([bytes(&executor)], |row| {
+            Ok((JobId(uuid(row, 0)?), row.get(1)?, row.get(2)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    let peers = connection
+        .prepare_cached(sql!("peers"))?
+        .query_map([], |row| Ok((uuid(row, 0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    Ok(Beat {
+        alive: alive > 0,
+        held,
+        peers,
+    })
+}
+
+/// Ends an executor that fell silent. One that has sent another heartbeat since is left alone.
+pub(super) fn reap(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<u32, Fault> {
+    let known: Option<i64> = tx
+        .connection
+        .prepare_cached(sql!("registered"))?
+        .query_row([bytes(&executor)], |row| row.get(0))
+        .optional()?;
+    let lost = match known {
+        Some(known) if known != beat => return Ok(0),
+        Some(_) => {
+            deregister(tx, executor)?;
+            held_by(tx, executor)?
+        }
+        None => orphans(tx, executor)?,
+    };
+    let policies: HashMap<String, Policy> = tasks(tx, None)?.into_iter().map(|t| (t.name, t.policy)).collect();
+    for (id, task) in &lost {
+        let policy = policies.get(task).copied().unwrap_or_default();
+        changes::change_one(tx, *id, &Event::Lose, &policy)?;
+    }
+    Ok(lost.len() as u32)
+}
+
+fn held_by(tx: &Tx<'_>, executor: Uuid) -> Result<Vec<(JobId, String)>, Fault> {
+    lost(tx, sql!("lost_by"), executor)
+}
+
+fn orphans(tx: &Tx<'_>, executor: Uuid) -> Result<Vec<(JobId, String)>, Fault> {
+    lost(tx, sql!("orphans"), executor)
+}
+
+fn lost(tx: &Tx<'_>, sql: &str, executor: Uuid) -> Result<Vec<(JobId, String)>, Fault> {
+    let lost = tx
+        .connection
+        .prepare_cached(sql)?
+        .query_map([bytes(&executor)], |row| Ok((JobId(uuid(row, 0)?), row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    Ok(lost)
+}
+
+pub(super) fn deregister(tx: &mut Tx<'_>, executor: Uuid) -> Result<(), Fault> {
+    tx.connection
+        .prepare_cached(sql!("deregister"))?
+        .execute([bytes(&executor)])?;
+    Ok(())
+}

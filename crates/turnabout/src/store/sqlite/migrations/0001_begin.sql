@@ -1,0 +1,148 @@
+-- The first schema. Times are microseconds since 1970, ids are UUIDs of 16 bytes, states and the like are the codes
+-- of the enums in job.rs. Names compare bytewise, which is SQLite's own order.
+
+-- Jobs that have not ended. `lane` is set while a job is ready, `due` while it is parked, `executor` and `claim` while
+-- an executor holds it: exactly one of the three. Without a rowid: the id is the key of the one tree that holds the
+-- rows, and ends every entry of the other indexes.
+CREATE TABLE job (
+    id            BLOB    NOT NULL PRIMARY KEY,
+    task          TEXT    NOT NULL,
+    "group"       TEXT    NOT NULL,
+    owner         TEXT,
+    queue         TEXT    NOT NULL,
+    priority      INTEGER NOT NULL,
+    state         INTEGER NOT NULL,
+    reason        INTEGER,
+    cancelling    INTEGER NOT NULL DEFAULT 0,
+    lane          INTEGER,
+    seq           INTEGER NOT NULL DEFAULT 0,
+    due           INTEGER,
+    executor      BLOB,
+    claim         INTEGER,
+    attempts      INTEGER NOT NULL DEFAULT 0,
+    interruptions INTEGER NOT NULL DEFAULT 0,
+    losses        INTEGER NOT NULL DEFAULT 0,
+    items         INTEGER NOT NULL,
+    submitted     INTEGER NOT NULL,
+    expires       INTEGER,
+    started       INTEGER,
+    parent        BLOB,
+    unique_key    TEXT,
+    meta          TEXT,
+    args          TEXT    NOT NULL,
+    error         TEXT,
+    result        TEXT,
+    CHECK ((lane IS NOT NULL) + (due IS NOT NULL) + (executor IS NOT NULL) = 1)
+) STRICT, WITHOUT ROWID;
+
+-- The streams of ready jobs, side by side and each in order. A peek steps from one stream to the next.
+CREATE INDEX ready ON job (queue, "group", lane, task, seq) WHERE lane IS NOT NULL;
+CREATE INDEX parked ON job (due, id) WHERE due IS NOT NULL;
+CREATE INDEX expiring ON job (expires, id) WHERE expires IS NOT NULL AND state = 0;
+CREATE INDEX held ON job (executor) WHERE executor IS NOT NULL;
+CREATE UNIQUE INDEX unique_keys ON job ("group", task, unique_key) WHERE unique_key IS NOT NULL;
+
+-- Jobs that have ended, with the claim that ended them: a write whose reply was lost is recognised as done.
+CREATE TABLE job_history (
+    id            BLOB    NOT NULL PRIMARY KEY,
+    task          TEXT    NOT NULL,
+    "group"       TEXT    NOT NULL,
+    owner         TEXT,
+    queue         TEXT    NOT NULL,
+    priority      INTEGER NOT NULL,
+    state         INTEGER NOT NULL,
+    reason        INTEGER,
+    seq           INTEGER NOT NULL,
+    executor      BLOB,
+    claim         INTEGER,
+    attempts      INTEGER NOT NULL,
+    interruptions INTEGER NOT NULL,
+    losses        INTEGER NOT NULL,
+    items         INTEGER NOT NULL,
+    submitted     INTEGER NOT NULL,
+    expires       INTEGER,
+    started       INTEGER,
+    finished      INTEGER NOT NULL,
+    parent        BLOB,
+    unique_key    TEXT,
+    meta          TEXT,
+    args          TEXT    NOT NULL,
+    error         TEXT,
+    result        TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX history_by_group ON job_history ("group");
+CREATE INDEX history_by_end ON job_history (finished);
+
+-- Numbers that only grow: `seq`, the place of the last job in its lane, and `settings`, the settings' version.
+CREATE TABLE counter (
+    name  TEXT    NOT NULL PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO counter (name, value) VALUES ('seq', 0), ('settings', 0);
+
+-- The place in the ring of groups, one for each kind of executor.
+CREATE TABLE ring (
+    kind  TEXT    NOT NULL PRIMARY KEY,
+    place TEXT    NOT NULL,
+    left  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What groups have cost so far, for fairness by items or time.
+CREATE TABLE account (
+    kind    TEXT    NOT NULL,
+    "group" TEXT    NOT NULL,
+    spent   REAL    NOT NULL,
+    touched INTEGER NOT NULL,
+    PRIMARY KEY (kind, "group")
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX account_by_use ON account (touched);
+
+-- Executors that are alive, or were until someone notices that they fell silent. Lists are JSON.
+CREATE TABLE executor (
+    incarnation BLOB    NOT NULL PRIMARY KEY,
+    name        TEXT    NOT NULL,
+    kind        TEXT    NOT NULL,
+    slots       INTEGER NOT NULL,
+    queues      TEXT    NOT NULL,
+    tasks       TEXT    NOT NULL,
+    version     TEXT    NOT NULL,
+    beat        INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What executors publish of their tasks, for those who submit without the code. Durations are microseconds.
+CREATE TABLE task (
+    name        TEXT    NOT NULL PRIMARY KEY,
+    queue       TEXT    NOT NULL,
+    priority    INTEGER NOT NULL,
+    retries     INTEGER NOT NULL,
+    retry_delay INTEGER NOT NULL,
+    retry_cap   INTEGER NOT NULL,
+    jitter      INTEGER NOT NULL,
+    restartable INTEGER NOT NULL,
+    time_limit  INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- What operators set. What is not here has the defaults.
+CREATE TABLE group_setting (
+    "group"     TEXT    NOT NULL PRIMARY KEY,
+    weight      INTEGER NOT NULL,
+    max_running INTEGER,
+    paused      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE task_limit (
+    task        TEXT    NOT NULL PRIMARY KEY,
+    max_running INTEGER,
+    paused      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- How many jobs executors hold, only for the groups (kind 0) and tasks (kind 1) that have a cap.
+CREATE TABLE cap (
+    kind    INTEGER NOT NULL,
+    name    TEXT    NOT NULL,
+    running INTEGER NOT NULL,
+    PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,138 @@
+-- What the migrations make, for review: a test compares the two.
+
+CREATE TABLE account (
+    kind    TEXT    NOT NULL,
+    "group" TEXT    NOT NULL,
+    spent   REAL    NOT NULL,
+    touched INTEGER NOT NULL,
+    PRIMARY KEY (kind, "group")
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX account_by_use ON account (touched);
+
+CREATE TABLE cap (
+    kind    INTEGER NOT NULL,
+    name    TEXT    NOT NULL,
+    running INTEGER NOT NULL,
+    PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE counter (
+    name  TEXT    NOT NULL PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE executor (
+    incarnation BLOB    NOT NULL PRIMARY KEY,
+    name        TEXT    NOT NULL,
+    kind        TEXT    NOT NULL,
+    slots       INTEGER NOT NULL,
+    queues      TEXT    NOT NULL,
+    tasks       TEXT    NOT NULL,
+    version     TEXT    NOT NULL,
+    beat        INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE group_setting (
+    "group"     TEXT    NOT NULL PRIMARY KEY,
+    weight      INTEGER NOT NULL,
+    max_running INTEGER,
+    paused      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE job (
+    id            BLOB    NOT NULL PRIMARY KEY,
+    task          TEXT    NOT NULL,
+    "group"       TEXT    NOT NULL,
+    owner         TEXT,
+    queue         TEXT    NOT NULL,
+    priority      INTEGER NOT NULL,
+    state         INTEGER NOT NULL,
+    reason        INTEGER,
+    cancelling    INTEGER NOT NULL DEFAULT 0,
+    lane          INTEGER,
+    seq           INTEGER NOT NULL DEFAULT 0,
+    due           INTEGER,
+    executor      BLOB,
+    claim         INTEGER,
+    attempts      INTEGER NOT NULL DEFAULT 0,
+    interruptions INTEGER NOT NULL DEFAULT 0,
+    losses        INTEGER NOT NULL DEFAULT 0,
+    items         INTEGER NOT NULL,
+    submitted     INTEGER NOT NULL,
+    expires       INTEGER,
+    started       INTEGER,
+    parent        BLOB,
+    unique_key    TEXT,
+    meta          TEXT,
+    args          TEXT    NOT NULL,
+    error         TEXT,
+    result        TEXT,
+    CHECK ((lane IS NOT NULL) + (due IS NOT NULL) + (executor IS NOT NULL) = 1)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX expiring ON job (expires, id) WHERE expires IS NOT NULL AND state = 0;
+
+CREATE INDEX held ON job (executor) WHERE executor IS NOT NULL;
+
+CREATE INDEX parked ON job (due, id) WHERE due IS NOT NULL;
+
+CREATE INDEX ready ON job (queue, "group", lane, task, seq) WHERE lane IS NOT NULL;
+
+CREATE UNIQUE INDEX unique_keys ON job ("group", task, unique_key) WHERE unique_key IS NOT NULL;
+
+CREATE TABLE job_history (
+    id            BLOB    NOT NULL PRIMARY KEY,
+    task          TEXT    NOT NULL,
+    "group"       TEXT    NOT NULL,
+    owner         TEXT,
+    queue         TEXT    NOT NULL,
+    priority      INTEGER NOT NULL,
+    state         INTEGER NOT NULL,
+    reason        INTEGER,
+    seq           INTEGER NOT NULL,
+    executor      BLOB,
+    claim         INTEGER,
+    attempts      INTEGER NOT NULL,
+    interruptions INTEGER NOT NULL,
+    losses        INTEGER NOT NULL,
+    items         INTEGER NOT NULL,
+    submitted     INTEGER NOT NULL,
+    expires       INTEGER,
+    started       INTEGER,
+    finished      INTEGER NOT NULL,
+    parent        BLOB,
+    unique_key    TEXT,
+    meta          TEXT,
+    args          TEXT    NOT NULL,
+    error         TEXT,
+    result        TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX history_by_end ON job_history (finished);
+
+CREATE INDEX history_by_group ON job_history ("group");
+
+CREATE TABLE ring (
+    kind  TEXT    NOT NULL PRIMARY KEY,
+    place TEXT    NOT NULL,
+    left  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE task (
+    name        TEXT    NOT NULL PRIMARY KEY,
+    queue       TEXT    NOT NULL,
+    priority    INTEGER NOT NULL,
+    retries     INTEGER NOT NULL,
+    retry_delay INTEGER NOT NULL,
+    retry_cap   INTEGER NOT NULL,
+    jitter      INTEGER NOT NULL,
+    restartable INTEGER NOT NULL,
+    time_limit  INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE task_limit (
+    task        TEXT    NOT NULL PRIMARY KEY,
+    max_running INTEGER,
+    paused      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

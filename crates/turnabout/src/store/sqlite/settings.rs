@@ -1,0 +1,123 @@
+//! What operators set for groups and tasks, and how many jobs are held under caps.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::desk::Tx;
+use super::fault::Fault;
+use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
+use crate::store::Setting;
+
+/// All settings, for those who ask.
+pub(super) fn all(tx: &mut Tx<'_>) -> Result<Arc<Settings>, Fault> {
+    tx.settings()
+}
+
+/// The version in force.
+pub(super) fn version(connection: &Connection) -> Result<i64, Fault> {
+    let version = connection
+        .prepare_cached(sql!("settings_version"))?
+        .query_row([], |row| row.get(0))?;
+    Ok(version)
+}
+
+/// All settings. Only what is set has a row, so this is short.
+pub(super) fn read(connection: &Connection, version: i64) -> Result<Settings, Fault> {
+    let groups = connection
+        .prepare_cached(sql!("group_settings"))?
+        .query_map([], |row| {
+            let settings = GroupSettings {
+                weight: row.get(1)?,
+                max_running: row.get(2)?,
+                paused: row.get(3)?,
+            };
+            Ok((row.get(0)?, settings))
+        })?
+        .collect::<Result<_, _>>()?;
+    let tasks = connection
+        .prepare_cached(sql!("task_limits"))?
+        .query_map([], |row| {
+            let limits = TaskLimits {
+                max_running: row.get(1)?,
+                paused: row.get(2)?,
+            };
+            Ok((row.get(0)?, limits))
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(Settings { version, groups, tasks })
+}
+
+/// Changes a setting. It holds from the next take on, whoever makes it.
+pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
+    let connection = tx.connection;
+    let (cap, max_running) = match setting {
+        Setting::Group(group, settings) => {
+            if *settings == GroupSettings::default() {
+                connection.execute(sql!("unset_group"), [group])?;
+            } else {
+                connection.execute(
+                    sql!("set_group"),
+                    params![group, settings.weight, settings.max_running, settings.paused],
+                )?;
+            }
+            (Cap::Group(group.clone()), settings.max_running)
+        }
+        Setting::Task(task, limits) => {
+            if *limits == TaskLimits::default() {
+                connection.execute(sql!("unset_task"), [task])?;
+            } else {
+                connection.execute(sql!("set_task"), params![task, limits.max_running, limits.paused])?;
+            }
+            (Cap::Task(task.clone()), limits.max_running)
+        }
+    };
+    let (kind, name) = key(&cap);
+    if max_running.is_some() {
+        connection.execute(sql!("cap_count"), params![kind, name])?;
+    } else {
+        connection.execute(sql!("cap_forget"), params![kind, name])?;
+    }
+    connection.execute(sql!("settings_changed"), [])?;
+    tx.ready();
+    Ok(())
+}
+
+/// The caps that a job is subject to.
+pub(super) fn caps(settings: &Settings, group: &str, task: &str) -> impl Iterator<Item = Cap> {
+    let group = settings.group(group).max_running.map(|_| Cap::Group(group.to_owned()));
+    let task = settings.task(task).max_running.map(|_| Cap::Task(task.to_owned()));
+    group.into_iter().chain(task)
+}
+
+/// Whether there is any cap at all.
+pub(super) fn any_cap(settings: &Settings) -> bool {
+    settings.groups.values().any(|group| group.max_running.is_some())
+        || settings.tasks.values().any(|task| task.max_running.is_some())
+}
+
+/// What a cap allows at the most.
+pub(super) fn limit(settings: &Settings, cap: &Cap) -> Option<u32> {
+    match cap {
+        Cap::Group(group) => settings.group(group).max_running,
+        Cap::Task(task) => settings.task(task).max_running,
+    }
+}
+
+/// How many jobs executors hold under a cap.
+pub(super) fn running(connection: &Connection, cap: &Cap) -> Result<u32, Fault> {
+    let (kind, name) = key(cap);
+    let running = connection
+        .prepare_cached(sql!("cap"))?
+        .query_row(params![kind, name], |row| row.get(0))
+        .optional()?;
+    Ok(running.unwrap_or(0))
+}
+
+/// A cap's key in the table.
+pub(super) fn key(cap: &Cap) -> (i64, &str) {
+    match cap {
+        Cap::Group(group) => (0, group),
+        Cap::Task(task) => (1, task),
+    }
+}

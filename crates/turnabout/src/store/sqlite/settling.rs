@@ -1,0 +1,123 @@
+//! What executors write about jobs that they hold: start marks, and what became of attempts.
+
+use jiff::SignedDuration;
+use rusqlite::{OptionalExtension, params};
+use uuid::Uuid;
+
+use super::desk::Tx;
+use super::fault::Fault;
+use super::rows::{bytes, micros};
+use super::settings;
+use super::writing::{self, Live, Report};
+use crate::job::{Claim, JobId, State};
+use crate::lifecycle::Place;
+use crate::store::{Settle, Settled};
+
+/// A job that is held by the claim that was named.
+struct Held {
+    cancelling: bool,
+    group: String,
+    task: String,
+    seq: i64,
+}
+
+/// The fence: a job is written only by the claim that holds it.
+fn fence(tx: &Tx<'_>, id: JobId, claim: Claim) -> Result<Option<Held>, Fault> {
+    let held = tx
+        .connection
+        .prepare_cached(sql!("fence"))?
+        .query_row(params![bytes(&id.0), bytes(&claim.executor), claim.number], |row| {
+            Ok(Held {
+                cancelling: row.get(0)?,
+                group: row.get(1)?,
+                task: row.get(2)?,
+                seq: row.get(3)?,
+            })
+        })
+        .optional()?;
+    Ok(held)
+}
+
+/// Whether this very claim has ended the job: the reply to an earlier call was lost.
+fn was_ended_by(tx: &Tx<'_>, id: JobId, claim: Claim) -> Result<bool, Fault> {
+    Ok(tx.connection.prepare_cached(sql!("ended_by"))?.exists(params![
+        bytes(&id.0),
+        bytes(&claim.executor),
+        claim.number
+    ])?)
+}
+
+pub(super) fn start(
+    tx: &mut Tx<'_>,
+    executor: Uuid,
+    jobs: &[(JobId, i64, u32)],
+) -> Result<Vec<(JobId, Settled)>, Fault> {
+    let mut refused = Vec::new();
+    for &(id, number, attempts) in jobs {
+        let claim = Claim { executor, number };
+        match fence(tx, id, claim)? {
+            Some(held) if !held.cancelling => {
+                tx.connection.prepare_cached(sql!("start"))?.execute(params![
+                    bytes(&id.0),
+                    State::Running.code(),
+                    attempts,
+                    micros(tx.now)
+                ])?;
+                tx.changed(id);
+            }
+            Some(_) => refused.push((id, Settled::Cancelling)),
+            None if was_ended_by(tx, id, claim)? => {}
+            None => refused.push((id, Settled::Lost)),
+        }
+    }
+    Ok(refused)
+}
+
+pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result<Vec<Settled>, Fault> {
+    // Where nothing is capped and ended jobs are kept, most jobs can end without being looked at first.
+    let quick = !tx.retention.is_zero() && !settings::any_cap(&*tx.settings()?);
+    jobs.iter().map(|job| settle_one(tx, executor, job, quick)).collect()
+}
+
+fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, quick: bool) -> Result<Settled, Fault> {
+    let claim = Claim {
+        executor,
+        number: job.number,
+    };
+    let live = Live {
+        id: job.id,
+        group: "",
+        task: "",
+        seq: 0,
+        due: None,
+        claim: Some(claim),
+        cancelling: job.cancelling,
+    };
+    let report = Report {
+        error: job.error.as_deref(),
+        result: job.result.as_deref(),
+        started: job
+            .ran
+            .and_then(|ran| SignedDuration::try_from(ran).ok())
+            .and_then(|ran| tx.now.checked_sub(ran).ok()),
+    };
+    if quick && job.change.place == Place::History && writing::finish(tx, &live, &job.change, &report)? {
+        tx.changed(job.id);
+        return Ok(Settled::Done);
+    }
+    let Some(held) = fence(tx, job.id, claim)? else {
+        let done = was_ended_by(tx, job.id, claim)?;
+        return Ok(if done { Settled::Done } else { Settled::Lost });
+    };
+    if held.cancelling != job.cancelling {
+        return Ok(Settled::Cancelling);
+    }
+    let live = Live {
+        group: &held.group,
+        task: &held.task,
+        seq: held.seq,
+        ..live
+    };
+    writing::write(tx, &live, &job.change, &report)?;
+    Ok(Settled::Done)
+}

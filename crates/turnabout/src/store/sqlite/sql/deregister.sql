@@ -1,0 +1,2 @@
+-- Forgets an executor. By the primary key.
+DELETE FROM executor WHERE incarnation = ?1

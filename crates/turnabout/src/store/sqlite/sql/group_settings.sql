@@ -1,0 +1,2 @@
+-- What is set for groups. Walks the table: only groups for which something is set are in it.
+SELECT "group", weight, max_running, paused FROM group_setting

@@ -1,0 +1,14 @@
+-- One group's ended jobs that match, newest first, with the columns of get_live.sql.
+-- Walks `history_by_group` from the cursor down, a page at a time. Reads only.
+SELECT id, task, "group", owner, queue, priority, state, reason, 0, NULL, seq, NULL, executor, claim, attempts,
+       interruptions, losses, items, submitted, expires, started, finished, parent, unique_key, meta, args, error,
+       result
+FROM job_history INDEXED BY history_by_group
+WHERE id < ?1
+  AND (?2 IS NULL OR state IN (SELECT value FROM json_each(?2)))
+  AND (?3 IS NULL OR task = ?3)
+  AND "group" = ?4
+  AND (?5 IS NULL OR owner = ?5)
+  AND (?6 IS NULL OR queue = ?6)
+ORDER BY id DESC
+LIMIT ?7

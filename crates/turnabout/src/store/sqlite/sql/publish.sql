@@ -1,0 +1,7 @@
+-- Publishes a task's settings. By the primary key; who comes last is right.
+INSERT INTO task (name, queue, priority, retries, retry_delay, retry_cap, jitter, restartable, time_limit)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+ON CONFLICT (name) DO UPDATE
+SET queue = excluded.queue, priority = excluded.priority, retries = excluded.retries,
+    retry_delay = excluded.retry_delay, retry_cap = excluded.retry_cap, jitter = excluded.jitter,
+    restartable = excluded.restartable, time_limit = excluded.time_limit

@@ -1,0 +1,9 @@
+-- Copies an ended job back among the unfinished ones, as if it had just been submitted, unless its unique key is taken
+-- by now: `unique_keys` decides. It can no longer expire: whoever restarts a job wants it to run.
+-- By the primary key, read in the same transaction; forget_history.sql then removes it there.
+INSERT INTO job (id, task, "group", owner, queue, priority, state, reason, lane, seq, attempts, interruptions, losses,
+                 items, submitted, parent, unique_key, meta, args)
+SELECT id, task, "group", owner, queue, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, items, submitted, parent, unique_key, meta, args
+FROM job_history
+WHERE id = ?1
+ON CONFLICT DO NOTHING

@@ -1,0 +1,2 @@
+-- Sets something for a group. By the primary key; who comes last is right.
+REPLACE INTO group_setting ("group", weight, max_running, paused) VALUES (?1, ?2, ?3, ?4)

@@ -1,0 +1,7 @@
+-- Writes a change to an unfinished job that stays unfinished. What was not said of error, result and start stays.
+-- By the primary key, read in the same transaction: nobody can have changed the job since it was decided on.
+UPDATE job
+SET state = ?2, reason = ?3, cancelling = ?4, priority = ?5, attempts = ?6, interruptions = ?7, losses = ?8,
+    lane = ?9, seq = ?10, due = ?11, executor = ?12, claim = ?13,
+    error = coalesce(?14, error), result = coalesce(?15, result), started = coalesce(?16, started)
+WHERE id = ?1

@@ -1,0 +1,129 @@
+//! Reading: jobs by id, lists, counts, and why a job waits.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::desk::Tx;
+use super::fault::Fault;
+use super::peek::{Mark, Scan};
+use super::rows::{bytes, find, job};
+use super::settings;
+use crate::job::{Job, JobId, State};
+use crate::store::{Counts, Filter, Standpoint};
+
+/// Counting stops here: more than this is "many" to anyone who asks.
+const COUNTED: u32 = 10_000;
+
+pub(super) fn get(tx: &mut Tx<'_>, ids: &[JobId]) -> Result<Vec<Job>, Fault> {
+    let mut jobs = Vec::with_capacity(ids.len());
+    for id in ids {
+        jobs.extend(find(tx.connection, *id)?.map(|found| found.job));
+    }
+    Ok(jobs)
+}
+
+pub(super) fn list(tx: &mut Tx<'_>, filter: &Filter) -> Result<Vec<Job>, Fault> {
+    let wanted = |ended: bool| filter.states.is_empty() || filter.states.iter().any(|s| s.is_final() == ended);
+    let mut jobs = Vec::new();
+    if wanted(false) {
+        page(tx, filter, sql!("list_live"), &mut jobs)?;
+    }
+    if wanted(true) {
+        let sql = match filter.group {
+            Some(_) => sql!("list_history_of_group"),
+            None => sql!("list_history"),
+        };
+        page(tx, filter, sql, &mut jobs)?;
+    }
+    jobs.sort_unstable_by_key(|job| std::cmp::Reverse(job.id));
+    jobs.truncate(filter.limit as usize);
+    Ok(jobs)
+}
+
+fn page(tx: &Tx<'_>, filter: &Filter, sql: &str, jobs: &mut Vec<Job>) -> Result<(), Fault> {
+    // Longer than an id, so after every one of them.
+    let end = [0xff_u8; 17];
+    let before = filter.before.as_ref().map_or(end.as_slice(), |id| bytes(&id.0));
+    let codes: Vec<String> = filter.states.iter().map(|s: &State| s.code().to_string()).collect();
+    let states = (!codes.is_empty()).then(|| format!("[{}]", codes.join(",")));
+    let mut statement = tx.connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![
+        before,
+        states,
+        filter.task,
+        filter.group,
+        filter.owner,
+        filter.queue,
+        filter.limit,
+    ])?;
+    while let Some(row) = rows.next()? {
+        jobs.push(job(row)?);
+    }
+    Ok(())
+}
+
+pub(super) fn counts(tx: &mut Tx<'_>) -> Result<Counts, Fault> {
+    let counts = tx.connection.prepare_cached(sql!("counts"))?.query_row([], |row| {
+        let count = |at: usize| row.get::<_, i64>(at).map(|n| n as u64);
+        Ok(Counts {
+            ready: count(0)?,
+            parked: count(1)?,
+            held: count(2)?,
+            ended: count(3)?,
+        })
+    })?;
+    Ok(counts)
+}
+
+pub(super) fn standpoint(tx: &mut Tx<'_>, id: JobId) -> Result<Option<Standpoint>, Fault> {
+    let settings = tx.settings()?;
+    let Some(found) = find(tx.connection, id)? else {
+        return Ok(None);
+    };
+    let job = found.job;
+    let mut running = Vec::new();
+    for cap in settings::caps(&settings, &job.group, &job.task) {
+        let now = settings::running(tx.connection, &cap)?;
+        let most = settings::limit(&settings, &cap).unwrap_or(u32::MAX);
+        running.push((cap, now, most));
+    }
+    Ok(Some(Standpoint {
+        ahead: ahead(tx, &job)?,
+        groups: groups(tx, &job.queue)?,
+        running,
+        known: is_known(tx, &job)?,
+        settings: (settings.group(&job.group), settings.task(&job.task)),
+        job,
+    }))
+}
+
+fn ahead(tx: &Tx<'_>, job: &Job) -> Result<u64, Fault> {
+    let Some(lane) = job.lane else { return Ok(0) };
+    let ahead: i64 = tx.connection.prepare_cached(sql!("ahead"))?.query_row(
+        params![job.queue, job.group, lane.code(), job.task, job.seq, COUNTED],
+        |row| row.get(0),
+    )?;
+    Ok(ahead as u64)
+}
+
+fn groups(tx: &Tx<'_>, queue: &str) -> Result<u64, Fault> {
+    let mut scan = Scan::of(tx.connection, queue)?;
+    let mut mark = Mark::before("");
+    let mut groups = 0;
+    while groups < u64::from(COUNTED)
+        && let Some((group, _, _)) = scan.next(&mark)?
+    {
+        groups += 1;
+        mark = Mark::after(group);
+    }
+    Ok(groups)
+}
+
+/// Whether anyone who is registered may take the job.
+fn is_known(tx: &Tx<'_>, job: &Job) -> Result<bool, Fault> {
+    let known = tx
+        .connection
+        .prepare_cached(sql!("known"))?
+        .query_row([&job.queue, &job.task], |_| Ok(()))
+        .optional()?;
+    Ok(known.is_some())
+}

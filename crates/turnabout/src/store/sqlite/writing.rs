@@ -1,0 +1,204 @@
+//! Writes what the rules decided. Whoever calls this has read the job in the same transaction.
+
+use jiff::Timestamp;
+use rusqlite::params;
+
+use super::desk::Tx;
+use super::fault::Fault;
+use super::rows::{Found, bytes, micros};
+use super::settings;
+use crate::clock::after;
+use crate::error::Error;
+use crate::group::Cap;
+use crate::job::{Claim, JobId, Lane, Reason};
+use crate::lifecycle::{Change, Place};
+
+/// What must be known of an unfinished job to write a change to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Live<'a> {
+    pub(super) id: JobId,
+    pub(super) group: &'a str,
+    pub(super) task: &'a str,
+    pub(super) seq: i64,
+    pub(super) due: Option<Timestamp>,
+    pub(super) claim: Option<Claim>,
+    pub(super) cancelling: bool,
+}
+
+impl<'a> From<&'a Found> for Live<'a> {
+    fn from(found: &'a Found) -> Self {
+        let job = &found.job;
+        Self {
+            id: job.id,
+            group: &job.group,
+            task: &job.task,
+            seq: job.seq,
+            due: job.due,
+            claim: job.claim,
+            cancelling: job.cancelling,
+        }
+    }
+}
+
+/// What an attempt left behind. What is not said stays as it was.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Report<'a> {
+    pub(super) error: Option<&'a str>,
+    pub(super) result: Option<&'a str>,
+    pub(super) started: Option<Timestamp>,
+}
+
+/// Where an unfinished job is: exactly one of the three.
+#[derive(Clone, Copy)]
+enum Spot {
+    Lane(Lane, i64),
+    Due(Timestamp),
+    Hands(Option<Claim>),
+}
+
+/// Writes a change to an unfinished job, gives back its places under caps, and notes whom to tell.
+pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &Report<'_>) -> Result<(), Fault> {
+    match change.place {
+        Place::History if tx.retention.is_zero() => forget(tx, job)?,
+        Place::History => {
+            finish(tx, job, change, report)?;
+        }
+        Place::Gone => forget(tx, job)?,
+        Place::Ready(lane) => {
+            // A place in the lane is given when a job first comes into it, and kept from then on.
+            let seq = if job.due.is_some() { next_seq(tx, 1)? } else { job.seq };
+            update(tx, job, change, report, Spot::Lane(lane, seq))?;
+            tx.ready();
+        }
+        Place::Parked(delay) => {
+            update(tx, job, change, report, Spot::Due(after(tx.now, delay)))?;
+            tx.parked(delay);
+        }
+        Place::StillParked => update(tx, job, change, report, Spot::Due(job.due.unwrap_or(tx.now)))?,
+        Place::Held => update(tx, job, change, report, Spot::Hands(job.claim))?,
+    }
+    if job.claim.is_some() && change.place != Place::Held {
+        free(tx, job.group, job.task)?;
+    }
+    tx.changed(job.id);
+    Ok(())
+}
+
+fn update(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Report<'_>, spot: Spot) -> Result<(), Fault> {
+    let (lane, seq) = match spot {
+        Spot::Lane(lane, seq) => (Some(lane.code()), seq),
+        _ => (None, job.seq),
+    };
+    let due = match spot {
+        Spot::Due(due) => Some(micros(due)),
+        _ => None,
+    };
+    let claim = match spot {
+        Spot::Hands(claim) => claim,
+        _ => None,
+    };
+    tx.connection.prepare_cached(sql!("update"))?.execute(params![
+        bytes(&job.id.0),
+        change.state.code(),
+        change.reason.map(Reason::code),
+        change.cancelling,
+        change.priority.code(),
+        change.attempts,
+        change.interruptions,
+        change.losses,
+        lane,
+        seq,
+        due,
+        claim.as_ref().map(|c| bytes(&c.executor)),
+        claim.map(|c| c.number),
+        report.error,
+        report.result,
+        report.started.map(micros),
+    ])?;
+    Ok(())
+}
+
+/// Moves a job to the history, if it is (still) held by that claim and a cancel is as far as it was. Says whether.
+pub(super) fn finish(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Report<'_>) -> Result<bool, Fault> {
+    let finished = tx.connection.prepare_cached(sql!("finish"))?.execute(params![
+        bytes(&job.id.0),
+        change.priority.code(),
+        change.state.code(),
+        change.reason.map(Reason::code),
+        change.attempts,
+        change.interruptions,
+        change.losses,
+        report.started.map(micros),
+        micros(tx.now),
+        report.error,
+        report.result,
+        job.claim.as_ref().map(|c| bytes(&c.executor)),
+        job.claim.map(|c| c.number),
+        job.cancelling,
+    ])?;
+    if finished > 0 {
+        forget(tx, job)?;
+    }
+    Ok(finished > 0)
+}
+
+fn forget(tx: &Tx<'_>, job: &Live<'_>) -> Result<(), Fault> {
+    tx.connection
+        .prepare_cached(sql!("forget_live"))?
+        .execute([bytes(&job.id.0)])?;
+    Ok(())
+}
+
+/// Writes a change to a job that has ended: it is forgotten, or comes back to life.
+pub(super) fn write_ended(tx: &mut Tx<'_>, found: &Found, change: &Change) -> Result<(), Fault> {
+    if let Place::Ready(lane) = change.place {
+        let seq = next_seq(tx, 1)?;
+        let restarted = tx.connection.prepare_cached(sql!("restart"))?.execute(params![
+            bytes(&found.job.id.0),
+            change.priority.code(),
+            change.state.code(),
+            change.reason.map(Reason::code),
+            lane.code(),
+            seq,
+            change.attempts,
+            change.interruptions,
+            change.losses,
+        ])?;
+        if restarted == 0 {
+            return Err(Error::Conflict("unique key").into());
+        }
+        tx.ready();
+    }
+    tx.connection
+        .prepare_cached(sql!("forget_history"))?
+        .execute([bytes(&found.job.id.0)])?;
+    tx.changed(found.job.id);
+    Ok(())
+}
+
+/// The last of the next `count` places in the lanes.
+pub(super) fn next_seq(tx: &Tx<'_>, count: usize) -> Result<i64, Fault> {
+    let seq = tx
+        .connection
+        .prepare_cached(sql!("seq"))?
+        .query_row([count as i64], |row| row.get(0))?;
+    Ok(seq)
+}
+
+/// An executor no longer holds a job: its places under caps are free for others.
+fn free(tx: &mut Tx<'_>, group: &str, task: &str) -> Result<(), Fault> {
+    let settings = tx.settings()?;
+    for cap in settings::caps(&settings, group, task) {
+        add_to_cap(tx, &cap, -1)?;
+        tx.ready();
+    }
+    Ok(())
+}
+
+pub(super) fn add_to_cap(tx: &Tx<'_>, cap: &Cap, jobs: i64) -> Result<(), Fault> {
+    let (kind, name) = settings::key(cap);
+    tx.connection
+        .prepare_cached(sql!("cap_add"))?
+        .execute(params![kind, name, jobs])?;
+    Ok(())
+}

@@ -1,0 +1,278 @@
+//! The store for many machines: `PostgreSQL` 14 and newer, in a schema of its own.
+//!
+//! One file for each part of a job's life; the SQL is in `sql/`, one statement a file. What all of them have in
+//! common: names are qualified, statements are prepared once a connection, hot ones run under settings that keep
+//! their plans from flipping, and what belongs together is sent in one round trip.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use deadpool_postgres::{Object, Pool};
+use jiff::Timestamp;
+use tokio::sync::broadcast;
+use tokio_postgres::{Config, NoTls};
+use uuid::Uuid;
+
+use super::{
+    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Setting, Settle, Settled, Signal, Standpoint, Store,
+    StoreOptions, Submitted, Take, Taken, Which,
+};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::group::Settings;
+use crate::job::{Job, JobId};
+use crate::lifecycle::Event;
+use crate::task::TaskSettings;
+use crate::turn::Charge;
+
+mod change;
+mod connect;
+mod executors;
+mod insert;
+mod listen;
+mod marks;
+mod migrate;
+mod peek;
+mod prune;
+mod read;
+mod rows;
+mod settings;
+mod settle;
+mod sql;
+mod take;
+#[cfg(test)]
+mod tests;
+
+use connect::{failed, no_connection};
+use marks::Marks;
+use sql::Sql;
+
+/// Jobs in a `PostgreSQL` database.
+pub struct PostgresStore {
+    pool: Pool,
+    sql: Sql,
+    options: StoreOptions,
+    signals: broadcast::Sender<Signal>,
+    /// The server's clock minus this machine's, in microseconds: new ids carry the server's time.
+    offset: AtomicI64,
+    /// The settings as last read.
+    settings: Mutex<Arc<Settings>>,
+    /// Where each executor of this process left off in each stream.
+    marks: Mutex<std::collections::HashMap<Uuid, Marks>>,
+    listener: tokio::task::AbortHandle,
+    /// Every peek goes by the marks, as far as there are any.
+    #[cfg(test)]
+    pub(crate) always_by_marks: std::sync::atomic::AtomicBool,
+}
+
+/// So many signals wait for a slow receiver; past that it is told that some are missing, and looks for itself.
+const SIGNALS: usize = 4096;
+
+impl PostgresStore {
+    /// Opens the store: connects, brings the schema up to date, begins to listen.
+    pub async fn open(url: &str, options: StoreOptions) -> Result<Arc<Self>> {
+        sql::check_schema(&options.schema)?;
+        let config = connect::config(url)?;
+        let name = connect::name(&config);
+        prepare(&config, &options, &name).await?;
+        let signals = broadcast::Sender::new(SIGNALS);
+        let listener = tokio::spawn(listen::listen(config.clone(), options.schema.clone(), signals.clone()));
+        let store = Arc::new(Self {
+            pool: connect::pool(&config, options.connections)?,
+            sql: Sql::new(&options.schema),
+            options,
+            signals,
+            offset: AtomicI64::new(0),
+            settings: Mutex::default(),
+            marks: Mutex::default(),
+            listener: listener.abort_handle(),
+            #[cfg(test)]
+            always_by_marks: std::sync::atomic::AtomicBool::default(),
+        });
+        store.measure_offset().await?;
+        store.ensure_days().await?;
+        Ok(store)
+    }
+
+    /// The schema that the tables are in.
+    pub(crate) fn schema(&self) -> &str {
+        &self.options.schema
+    }
+
+    async fn client(&self) -> Result<Object> {
+        self.pool.get().await.map_err(no_connection)
+    }
+
+    /// The server's time, as near as this machine can tell.
+    fn now(&self) -> Timestamp {
+        self.options.clock.manual().unwrap_or_else(|| {
+            let micros = Timestamp::now().as_microsecond() + self.offset.load(Ordering::Relaxed);
+            Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
+        })
+    }
+
+    async fn measure_offset(&self) -> Result<()> {
+        if self.options.clock.manual().is_none() {
+            let failed = failed("asking for the time");
+            let client = self.client().await?;
+            let row = client
+                .query_one("select clock_timestamp()", &[])
+                .await
+                .map_err(&failed)?;
+            let theirs: Timestamp = row.get(0);
+            let offset = theirs.as_microsecond() - Timestamp::now().as_microsecond();
+            self.offset.store(offset, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Tells this process at once; the others learn by `NOTIFY`.
+    fn signal(&self, signal: Signal) {
+        // No receiver: nobody waits.
+        let _ = self.signals.send(signal);
+    }
+
+    fn signal_changed(&self, ids: impl IntoIterator<Item = JobId>) {
+        if self.signals.receiver_count() > 0 {
+            for id in ids {
+                self.signal(Signal::Changed(id));
+            }
+        }
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        self.listener.abort();
+    }
+}
+
+/// Connects once, outside the pool, to bring the schema up to date; errors here are what a new user sees first.
+async fn prepare(config: &Config, options: &StoreOptions, name: &str) -> Result<()> {
+    let (mut client, connection) = config.connect(NoTls).await.map_err(|e| Error::Open {
+        store: name.to_owned(),
+        hint: "check that the server runs, that host, port, user and password are right, and that the database exists"
+            .to_owned(),
+        cause: Some(Box::new(e)),
+    })?;
+    let connection = tokio::spawn(connection);
+    let row = client
+        .query_one("select current_setting('server_version_num')::int", &[])
+        .await;
+    let version: i32 = row.map_err(failed("asking for the server's version"))?.get(0);
+    if version < 140_000 {
+        return Err(Error::Open {
+            store: name.to_owned(),
+            hint: format!(
+                "the server is PostgreSQL {}; version 14 or newer is needed",
+                version / 10_000
+            ),
+            cause: None,
+        });
+    }
+    migrate::migrate(&mut client, &options.schema, name).await?;
+    drop(client);
+    let _ = connection.await;
+    Ok(())
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    fn clock(&self) -> &Clock {
+        &self.options.clock
+    }
+
+    fn signals(&self) -> broadcast::Receiver<Signal> {
+        self.signals.subscribe()
+    }
+
+    fn submit_function(&self) -> Option<String> {
+        Some(format!("{}.try_submit", self.schema()))
+    }
+
+    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
+        self.insert(jobs).await
+    }
+
+    async fn take(&self, take: Take) -> Result<Taken> {
+        self.hand_out(take).await
+    }
+
+    async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
+        self.mark_started(executor, jobs).await
+    }
+
+    async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
+        self.write_outcomes(executor, jobs).await
+    }
+
+    async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
+        self.happen(which, event).await
+    }
+
+    async fn promote(&self, limit: u32) -> Result<Promoted> {
+        self.promote_due(limit).await
+    }
+
+    async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
+        self.enrol(executor, kind, tasks).await
+    }
+
+    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
+        self.beat(executor, beat).await
+    }
+
+    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
+        self.bury(executor, beat).await
+    }
+
+    async fn deregister(&self, executor: Uuid) -> Result<()> {
+        self.drop_marks(executor);
+        self.run("leaving", &self.sql.deregister, &[&executor]).await
+    }
+
+    async fn doze(&self, executor: Uuid, asleep: bool) -> Result<()> {
+        if asleep {
+            // What it skipped while busy is found again when it wakes.
+            self.all_marks().entry(executor).or_default().forget();
+        }
+        self.run("going to sleep", &self.sql.doze, &[&executor, &asleep]).await
+    }
+
+    async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
+        self.read(ids).await
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
+        self.page(filter).await
+    }
+
+    async fn counts(&self) -> Result<Counts> {
+        self.count().await
+    }
+
+    async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
+        self.look_around(id).await
+    }
+
+    async fn settings(&self) -> Result<Arc<Settings>> {
+        self.read_settings().await
+    }
+
+    async fn set(&self, setting: Setting) -> Result<()> {
+        self.write_setting(setting).await
+    }
+
+    async fn tasks(&self) -> Result<Vec<TaskSettings>> {
+        self.read_tasks(None).await
+    }
+
+    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
+        self.share_accounts(kind, charges).await
+    }
+
+    async fn prune(&self) -> Result<u64> {
+        self.prune_history().await
+    }
+}

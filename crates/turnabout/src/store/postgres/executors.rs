@@ -1,0 +1,156 @@
+//! Executors: registration, heartbeat, and the end of those that fell silent.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::connect::{Mode, Tx, failed};
+use crate::error::Result;
+use crate::job::{JobId, Priority};
+use crate::lifecycle::Policy;
+use crate::store::{Beat, ExecutorInfo};
+use crate::task::TaskSettings;
+
+impl PostgresStore {
+    pub(super) async fn enrol(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
+        let failed = failed("registering");
+        let tx = Tx::on(self.client().await?);
+        tx.open(Mode::Durable).await.map_err(&failed)?;
+        let slots = executor.slots as i32;
+        let now = self.options.clock.manual();
+        let params: &[&(dyn tokio_postgres::types::ToSql + Sync)] = &[
+            &executor.incarnation,
+            &executor.name,
+            &slots,
+            &executor.queues,
+            &executor.tasks,
+            &executor.version,
+            &executor.beat,
+            &now,
+        ];
+        tx.execute(&self.sql.register, params).await.map_err(&failed)?;
+        tx.execute(&self.sql.register_ring, &[&kind]).await.map_err(&failed)?;
+        // In the order of their names, so that two who publish the same tasks never wait for each other.
+        let mut sorted: Vec<&TaskSettings> = tasks.iter().collect();
+        sorted.sort_by(|a, b| a.name.cmp(&b.name));
+        for task in sorted {
+            let Policy {
+                retries,
+                retry_delay,
+                retry_cap,
+                jitter,
+                restartable,
+            } = task.policy;
+            tx.execute(
+                &self.sql.publish,
+                &[
+                    &task.name,
+                    &task.queue,
+                    &task.priority.code(),
+                    &(retries as i32),
+                    &retry_delay.as_secs_f64(),
+                    &retry_cap.as_secs_f64(),
+                    &jitter,
+                    &restartable,
+                    &task.time_limit.map(|d| d.as_secs_f64()),
+                ],
+            )
+            .await
+            .map_err(&failed)?;
+        }
+        tx.commit().await.map_err(&failed)
+    }
+
+    pub(super) async fn beat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
+        let failed = failed("keeping the lease");
+        let client = self.client().await?;
+        let now = self.options.clock.manual();
+        let (update, held, peers) = (
+            client.prepare_cached(&self.sql.beat).await.map_err(&failed)?,
+            client.prepare_cached(&self.sql.held).await.map_err(&failed)?,
+            client.prepare_cached(&self.sql.peers).await.map_err(&failed)?,
+        );
+        let (updated, held, peers) = futures_util::join!(
+            async { client.execute(&update, &[&executor, &beat, &now]).await },
+            async { client.query(&held, &[&executor]).await },
+            client.query(&peers, &[]),
+        );
+        Ok(Beat {
+            alive: updated.map_err(&failed)? > 0,
+            held: held
+                .map_err(&failed)?
+                .iter()
+                .map(|row| (JobId(row.get(0)), row.get(1), row.get(2)))
+                .collect(),
+            peers: peers
+                .map_err(&failed)?
+                .iter()
+                .map(|row| (row.get(0), row.get(1)))
+                .collect(),
+        })
+    }
+
+    pub(super) async fn bury(&self, executor: Uuid, beat: i64) -> Result<u32> {
+        let failed = failed("burying a silent executor");
+        let policies = self.policies().await?;
+        let tx = Tx::on(self.client().await?);
+        tx.open(Mode::Durable).await.map_err(&failed)?;
+        let known = tx.query(&self.sql.peers, &[]).await.map_err(&failed)?;
+        let dead: Vec<Uuid> = if known.iter().any(|row| row.get::<_, Uuid>(0) == executor) {
+            let buried = tx.execute(&self.sql.bury, &[&executor, &beat]).await.map_err(&failed)?;
+            // None: its heartbeat has moved on.
+            vec![executor; usize::from(buried > 0)]
+        } else {
+            let orphans = tx.query(&self.sql.orphans, &[]).await.map_err(&failed)?;
+            orphans.iter().map(|row| row.get(0)).collect()
+        };
+        tx.query(&self.sql.lock_all_caps, &[]).await.map_err(&failed)?;
+        let mut lost = Vec::new();
+        for executor in dead {
+            lost.extend(self.lose_jobs(&tx, executor, &policies).await?);
+            self.drop_marks(executor);
+        }
+        tx.commit().await.map_err(&failed)?;
+        let ids = lost.iter().map(|job| job.id).collect();
+        self.announce(&lost, &ids, !lost.is_empty());
+        Ok(lost.len() as u32)
+    }
+
+    async fn policies(&self) -> Result<HashMap<String, Policy>> {
+        Ok(self
+            .read_tasks(None)
+            .await?
+            .into_iter()
+            .map(|task| (task.name, task.policy))
+            .collect())
+    }
+
+    /// Published tasks: all, or those with these names.
+    pub(super) async fn read_tasks(&self, names: Option<&[&str]>) -> Result<Vec<TaskSettings>> {
+        let failed = failed("reading tasks");
+        let client = self.client().await?;
+        let statement = client.prepare_cached(&self.sql.tasks).await.map_err(&failed)?;
+        let rows = client.query(&statement, &[&names]).await.map_err(&failed)?;
+        Ok(rows
+            .iter()
+            .map(|row| TaskSettings {
+                name: row.get(0),
+                queue: row.get(1),
+                priority: Priority::from_code(row.get(2)).unwrap_or(Priority::Normal),
+                policy: Policy {
+                    retries: row.get::<_, i32>(3) as u32,
+                    retry_delay: seconds(row.get(4)),
+                    retry_cap: seconds(row.get(5)),
+                    jitter: row.get(6),
+                    restartable: row.get(7),
+                },
+                time_limit: row.get::<_, Option<f64>>(8).map(seconds),
+            })
+            .collect())
+    }
+}
+
+fn seconds(seconds: f64) -> std::time::Duration {
+    std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}

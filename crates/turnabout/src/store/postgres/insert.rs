@@ -1,0 +1,350 @@
+//! Storing new jobs.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::connect::{Mode, Tx, failed, is_deadlock};
+use super::{PostgresStore, rows};
+use crate::clock;
+use crate::error::{Error, Result};
+use crate::job::{JobId, Priority};
+use crate::store::{ID_AHEAD, ID_PAST, NewJob, Signal, Submitted};
+
+/// So many jobs go into one statement.
+const CHUNK: usize = 2000;
+/// A key's holder may end between the insert and the look at it, again and again; but not for ever.
+const TRIES: usize = 100;
+/// So often a submit that was in a deadlock is tried.
+const DEADLOCKS: usize = 5;
+
+impl PostgresStore {
+    pub(super) async fn insert(&self, mut jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
+        self.fill_in(&mut jobs).await?;
+        let mut tries = 0;
+        let outcomes = loop {
+            tries += 1;
+            match self.insert_all(&jobs).await {
+                // Someone else's transaction was in the way, and we were chosen to step back.
+                Err(error) if is_deadlock(&error) && tries < DEADLOCKS => {}
+                outcomes => break outcomes?,
+            }
+        };
+        self.announce_new(&jobs, &outcomes);
+        Ok(outcomes)
+    }
+
+    /// Stores all jobs in one transaction.
+    async fn insert_all(&self, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>> {
+        let failed = failed("submitting");
+        let tx = Tx::on(self.client().await?);
+        // What a single statement can do is sent as one round trip with begin and commit.
+        if jobs.len() <= CHUNK && jobs.iter().all(|job| !job.id_given && job.unique.is_none()) {
+            // Prepared before anything is sent, so that nothing overtakes the beginning or the end.
+            for sql in [&self.sql.insert, &self.sql.wake, &self.sql.notify] {
+                tx.prepare(sql).await.map_err(&failed)?;
+            }
+            let (begun, stored, woken, committed) = futures_util::join!(
+                tx.open(Mode::Durable),
+                self.store(&tx, jobs, &[]),
+                self.wake_for(&tx, jobs),
+                tx.client().batch_execute("commit"),
+            );
+            begun.map_err(&failed)?;
+            stored.map_err(&failed)?;
+            woken.map_err(&failed)?;
+            committed.map_err(&failed)?;
+            drop(tx.finish());
+            return Ok(jobs.iter().map(|job| Ok(Submitted { id: job.id, new: true })).collect());
+        }
+        tx.open(Mode::Durable).await.map_err(&failed)?;
+        // Ids and keys are inserted in one and the same order by everyone, so that two who submit the same ones do not
+        // wait for each other; but each job has its place in the lane by the order in which it was given.
+        let seqs = tx
+            .query(&self.sql.draw_seqs, &[&(jobs.len() as i64)])
+            .await
+            .map_err(&failed)?;
+        let mut sorted: Vec<(usize, i64, &NewJob)> = (jobs.iter().enumerate().zip(&seqs))
+            .map(|((at, job), row)| (at, row.get(0), job))
+            .collect();
+        sorted.sort_by_key(|(_, _, job)| {
+            // Of several with one key the first is the job, so those stay as they came.
+            let id = (job.id_given && job.unique.is_none()).then_some(job.id);
+            (&job.group, &job.task, &job.unique, id)
+        });
+        let mut outcomes: Vec<Option<Result<Submitted>>> = jobs.iter().map(|_| None).collect();
+        for chunk in sorted.chunks(CHUNK) {
+            let wanted: Vec<NewJob> = chunk.iter().map(|(_, _, job)| (*job).clone()).collect();
+            let seqs: Vec<i64> = chunk.iter().map(|(_, seq, _)| *seq).collect();
+            for ((at, ..), outcome) in chunk.iter().zip(self.insert_chunk(&tx, &wanted, &seqs).await?) {
+                outcomes[*at] = Some(outcome);
+            }
+        }
+        self.wake_for(&tx, jobs).await.map_err(&failed)?;
+        tx.commit().await.map_err(&failed)?;
+        Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    /// Queue and priority of jobs whose submitter did not say, as the tasks' published settings have them.
+    async fn fill_in(&self, jobs: &mut [NewJob]) -> Result<()> {
+        let open: HashSet<&str> = jobs
+            .iter()
+            .filter(|job| job.queue.is_none() || job.priority.is_none())
+            .map(|job| job.task.as_str())
+            .collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = open.into_iter().collect();
+        let known: HashMap<String, (String, Priority)> = self
+            .read_tasks(Some(&names))
+            .await?
+            .into_iter()
+            .map(|task| (task.name, (task.queue, task.priority)))
+            .collect();
+        for job in jobs {
+            let settings = known.get(&job.task);
+            job.queue
+                .get_or_insert_with(|| settings.map_or_else(|| "default".to_owned(), |s| s.0.clone()));
+            job.priority.get_or_insert(settings.map_or(Priority::Normal, |s| s.1));
+        }
+        Ok(())
+    }
+
+    /// Inserts jobs of which some may exist already.
+    async fn insert_chunk(&self, tx: &Tx, jobs: &[NewJob], seqs: &[i64]) -> Result<Vec<Result<Submitted>>> {
+        let failed = failed("submitting");
+        let mut outcomes: Vec<Option<Result<Submitted>>> = jobs.iter().map(|_| None).collect();
+        self.refuse_strange_ids(tx, jobs, &mut outcomes).await?;
+        for _ in 0..TRIES {
+            let open: Vec<usize> = (0..jobs.len()).filter(|i| outcomes[*i].is_none()).collect();
+            if open.is_empty() {
+                break;
+            }
+            let wanted: Vec<NewJob> = open.iter().map(|i| jobs[*i].clone()).collect();
+            let places: Vec<i64> = open.iter().map(|i| seqs[*i]).collect();
+            let stored = self.store(tx, &wanted, &places).await.map_err(&failed)?;
+            let ended = self.withdraw_ended(tx, &wanted, &stored).await?;
+            let holders = self.holders(tx, &wanted, &stored).await?;
+            let mut seen = HashSet::new();
+            for (job, i) in wanted.iter().zip(open) {
+                // The same id twice in one call: the first is the job.
+                let first = seen.insert(job.id);
+                let theirs = ended
+                    .get(&job.id)
+                    .or_else(|| holders.ids.get(&job.id).filter(|_| job.id_given));
+                outcomes[i] = if stored.contains(&job.id.0) && first && !ended.contains_key(&job.id) {
+                    Some(Ok(Submitted { id: job.id, new: true }))
+                } else if let Some(group) = theirs {
+                    Some(if *group == job.group {
+                        Ok(Submitted { id: job.id, new: false })
+                    } else {
+                        Err(Error::Conflict("job id"))
+                    })
+                } else {
+                    job.unique
+                        .as_ref()
+                        .and_then(|key| holders.keys.get(&(job.group.clone(), job.task.clone(), key.clone())))
+                        .map(|id| Ok(Submitted { id: *id, new: false }))
+                };
+            }
+        }
+        Ok(outcomes
+            .into_iter()
+            .map(|outcome| outcome.unwrap_or(Err(Error::Conflict("unique key"))))
+            .collect())
+    }
+
+    /// Given ids must be of version 7 and of these days, unless they name a job that exists.
+    async fn refuse_strange_ids(
+        &self,
+        tx: &Tx,
+        jobs: &[NewJob],
+        outcomes: &mut [Option<Result<Submitted>>],
+    ) -> Result<()> {
+        let now = self.now();
+        let lowest = clock::before(now, ID_PAST);
+        let highest = clock::after(now, ID_AHEAD);
+        let strange: Vec<usize> = (0..jobs.len())
+            .filter(|i| jobs[*i].id_given && !jobs[*i].id.time().is_some_and(|t| t >= lowest && t <= highest))
+            .collect();
+        if strange.is_empty() {
+            return Ok(());
+        }
+        let wanted: Vec<NewJob> = strange.iter().map(|i| jobs[*i].clone()).collect();
+        let holders = self.holders(tx, &wanted, &HashSet::new()).await?;
+        for i in strange {
+            if !holders.ids.contains_key(&jobs[i].id) {
+                outcomes[i] = Some(Err(Error::invalid(
+                    "job id",
+                    "a given id must be a UUID of version 7, made within the last 7 days; leave it out to have one made",
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The insert itself. Says which ids were stored. Without `seqs`, places are given in the order of the jobs.
+    async fn store(&self, tx: &Tx, jobs: &[NewJob], seqs: &[i64]) -> Result<HashSet<Uuid>, tokio_postgres::Error> {
+        let statement = tx.prepare(&self.sql.insert).await?;
+        let seqs: Vec<Option<i64>> = (0..jobs.len()).map(|i| seqs.get(i).copied()).collect();
+        let now = self.options.clock.manual();
+        let ids: Vec<Uuid> = jobs.iter().map(|j| j.id.0).collect();
+        let (at, delay): (Vec<Option<Timestamp>>, Vec<Option<f64>>) = jobs.iter().map(|j| j.when.parts()).unzip();
+        let (expires_at, expires_in): (Vec<Option<Timestamp>>, Vec<Option<f64>>) =
+            jobs.iter().map(|j| j.expires.parts()).unzip();
+        let parents: Vec<Option<Uuid>> = jobs.iter().map(|j| j.parent.map(|p| p.0)).collect();
+        let items: Vec<i32> = jobs
+            .iter()
+            .map(|j| i32::try_from(j.items).unwrap_or(i32::MAX))
+            .collect();
+        let priorities: Vec<i16> = jobs
+            .iter()
+            .map(|j| j.priority.unwrap_or(Priority::Normal).code())
+            .collect();
+        let queues: Vec<&str> = jobs.iter().map(|j| j.queue.as_deref().unwrap_or("default")).collect();
+        let groups: Vec<&str> = jobs.iter().map(|j| j.group.as_str()).collect();
+        let tasks: Vec<&str> = jobs.iter().map(|j| j.task.as_str()).collect();
+        let owners: Vec<Option<&str>> = jobs.iter().map(|j| j.owner.as_deref()).collect();
+        let keys: Vec<Option<&str>> = jobs.iter().map(|j| j.unique.as_deref()).collect();
+        let args: Vec<&str> = jobs.iter().map(|j| j.args.as_str()).collect();
+        let meta: Vec<Option<String>> = jobs.iter().map(|j| rows::meta_text(&j.meta)).collect();
+        let rows = tx
+            .client()
+            .query(
+                &statement,
+                &[
+                    &now,
+                    &ids,
+                    &at,
+                    &delay,
+                    &expires_at,
+                    &expires_in,
+                    &parents,
+                    &items,
+                    &priorities,
+                    &queues,
+                    &groups,
+                    &tasks,
+                    &owners,
+                    &keys,
+                    &args,
+                    &meta,
+                    &seqs,
+                ],
+            )
+            .await?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+
+    /// A given id that was just stored may name a job that has ended: then it is taken back. Says whose those are.
+    async fn withdraw_ended(&self, tx: &Tx, jobs: &[NewJob], stored: &HashSet<Uuid>) -> Result<HashMap<JobId, String>> {
+        let failed = failed("looking for given ids");
+        let given: Vec<Uuid> = jobs
+            .iter()
+            .filter(|job| job.id_given && stored.contains(&job.id.0))
+            .map(|job| job.id.0)
+            .collect();
+        if given.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let rows = tx.query(&self.sql.ended, &[&given]).await.map_err(&failed)?;
+        let ended: HashMap<JobId, String> = rows.iter().map(|row| (JobId(row.get(0)), row.get(1))).collect();
+        if !ended.is_empty() {
+            let ids: Vec<Uuid> = ended.keys().map(|id| id.0).collect();
+            tx.execute(&self.sql.withdraw, &[&ids]).await.map_err(&failed)?;
+        }
+        Ok(ended)
+    }
+
+    /// Who has the ids and the unique keys of the jobs that could not be stored.
+    async fn holders(&self, tx: &Tx, jobs: &[NewJob], stored: &HashSet<Uuid>) -> Result<Holders> {
+        let failed = failed("looking for the holders of ids and keys");
+        let rest: Vec<&NewJob> = jobs
+            .iter()
+            .filter(|job| !stored.contains(&job.id.0) || job.id_given)
+            .collect();
+        let mut holders = Holders::default();
+        if rest.is_empty() {
+            return Ok(holders);
+        }
+        let ids: Vec<Uuid> = rest.iter().filter(|job| job.id_given).map(|job| job.id.0).collect();
+        let keyed: Vec<(&NewJob, &str)> = rest
+            .iter()
+            .filter_map(|job| Some((*job, job.unique.as_deref()?)))
+            .collect();
+        let groups: Vec<&str> = keyed.iter().map(|(job, _)| job.group.as_str()).collect();
+        let tasks: Vec<&str> = keyed.iter().map(|(job, _)| job.task.as_str()).collect();
+        let keys: Vec<&str> = keyed.iter().map(|(_, key)| *key).collect();
+        for row in tx
+            .query(&self.sql.holders, &[&ids, &groups, &tasks, &keys])
+            .await
+            .map_err(&failed)?
+        {
+            let (id, group): (Uuid, String) = (row.get(0), row.get(1));
+            match row.get::<_, Option<String>>(3) {
+                None => drop(holders.ids.insert(JobId(id), group)),
+                Some(key) => drop(holders.keys.insert((group, row.get(2), key), JobId(id))),
+            }
+        }
+        Ok(holders)
+    }
+
+    /// Wakes other processes, as part of the transaction, where someone sleeps past one of these jobs.
+    async fn wake_for(&self, tx: &Tx, jobs: &[NewJob]) -> Result<(), tokio_postgres::Error> {
+        let now = self.now();
+        let mut ready = false;
+        let mut soon = false;
+        for job in jobs {
+            match job.when.moment(now) {
+                None => ready = true,
+                Some(due) => soon |= Self::is_soon(clock::until(now, due)),
+            }
+        }
+        let wake = async {
+            if ready {
+                tx.query(&self.sql.wake, &[]).await?;
+            }
+            Ok(())
+        };
+        let notify = async {
+            if soon {
+                tx.query(&self.sql.notify, &[&"due"]).await?;
+            }
+            Ok(())
+        };
+        futures_util::try_join!(wake, notify).map(drop)
+    }
+
+    fn announce_new(&self, jobs: &[NewJob], outcomes: &[Result<Submitted>]) {
+        let now = self.now();
+        let new = jobs
+            .iter()
+            .zip(outcomes)
+            .filter(|(_, o)| matches!(o, Ok(Submitted { new: true, .. })));
+        let mut ready = false;
+        let mut due = None;
+        for (job, _) in new {
+            match job.when.moment(now) {
+                None => ready = true,
+                Some(moment) => due = Some(due.map_or(moment, |d: Timestamp| d.min(moment))),
+            }
+        }
+        if ready {
+            self.signal(Signal::Ready);
+        }
+        if let Some(due) = due {
+            self.signal(Signal::Due(clock::until(now, due)));
+        }
+    }
+}
+
+/// Who has ids and unique keys.
+#[derive(Default)]
+struct Holders {
+    /// The group of each.
+    ids: HashMap<JobId, String>,
+    /// By group, task and key.
+    keys: HashMap<(String, String, String), JobId>,
+}

@@ -1,0 +1,179 @@
+-- The first schema: live jobs, ended jobs, executors, the ring, tasks, settings.
+
+-- Live jobs: unfinished ones only, so that the table stays small. Names are compared bytewise: faster, and the same
+-- order as SQLite. The wide columns come last.
+create sequence turnabout.job_seq;
+create table turnabout.job (
+    id            uuid primary key,
+    seq           bigint not null default nextval('turnabout.job_seq'),  -- place in its lane
+    submitted     timestamptz not null,
+    due           timestamptz,               -- parked until then
+    expires       timestamptz,
+    started       timestamptz,
+    executor      uuid,                      -- who holds it, by which claim
+    claim         bigint,
+    parent        uuid,
+    attempts      integer not null default 0,
+    interruptions integer not null default 0,
+    losses        integer not null default 0,
+    items         integer not null default 1,
+    state         smallint not null default 0,
+    lane          smallint not null,         -- where it is, or was last, ready
+    priority      smallint not null default 2,
+    reason        smallint,
+    cancelling    boolean not null default false,
+    queue         text collate "C" not null,
+    "group"       text collate "C" not null,
+    task          text collate "C" not null,
+    owner         text collate "C",
+    unique_key    text collate "C",
+    args          text not null,
+    meta          text,
+    error         text
+) with (
+    -- Room for the start mark beside the claimed row, and vacuum long before dead rows pile up.
+    fillfactor = 80,
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0,
+    autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 1000000,
+    autovacuum_analyze_scale_factor = 0.2, autovacuum_analyze_threshold = 5000
+);
+-- What peek and claim walk: ready jobs only, which are those that nobody holds and that are not parked. Task is in it
+-- so that jobs of unknown tasks are stepped over.
+create index job_ready on turnabout.job (queue, "group", lane, task, seq) where executor is null and due is null;
+create index job_parked on turnabout.job (due) where due is not null;
+create index job_held on turnabout.job (executor) where executor is not null;
+create index job_expiring on turnabout.job (expires) where expires is not null and executor is null;
+create unique index job_unique on turnabout.job ("group", task, unique_key) where unique_key is not null;
+
+-- Ended jobs, a partition for each day of ids (UUIDv7), so that a get looks into one partition and a day goes at once.
+create table turnabout.job_history (
+    id            uuid primary key,
+    submitted     timestamptz not null,
+    expires       timestamptz,
+    started       timestamptz,
+    finished      timestamptz not null,
+    executor      uuid,
+    claim         bigint,
+    parent        uuid,
+    attempts      integer not null,
+    interruptions integer not null,
+    losses        integer not null,
+    items         integer not null,
+    state         smallint not null,
+    priority      smallint not null,
+    reason        smallint,
+    queue         text collate "C" not null,
+    "group"       text collate "C" not null,
+    task          text collate "C" not null,
+    owner         text collate "C",
+    unique_key    text collate "C",
+    args          text not null,
+    meta          text,
+    error         text,
+    result        text
+) partition by range (id);
+create index job_history_group on turnabout.job_history ("group", id);
+
+-- Who runs jobs. A claim holds this row, so that one that was reaped takes nothing more.
+create table turnabout.executor (
+    incarnation uuid primary key,
+    name        text not null,
+    slots       integer not null,
+    queues      text[] not null,
+    tasks       text[] not null,
+    version     text not null,
+    beat        bigint not null default 0,
+    asleep      boolean not null default false,
+    since       timestamptz not null,
+    seen        timestamptz not null
+) with (fillfactor = 50);
+
+-- The place in the ring, one for each kind of executor; moved on by each take.
+create table turnabout.ring (
+    kind   text primary key,
+    place  text collate "C" not null default '',
+    "left" integer not null default 0
+) with (fillfactor = 10, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_scale_factor = 0);
+
+-- What groups have cost, where jobs are not counted but weighed.
+create table turnabout.account (
+    kind    text not null,
+    "group" text collate "C" not null,
+    spent   double precision not null,
+    touched timestamptz not null,
+    primary key (kind, "group")
+) with (fillfactor = 50);
+
+-- Tasks as their code describes them, for those who submit without the code.
+create table turnabout.task (
+    name        text collate "C" primary key,
+    queue       text collate "C" not null,
+    priority    smallint not null,
+    retries     integer not null,
+    retry_delay double precision not null,   -- seconds
+    retry_cap   double precision not null,
+    jitter      boolean not null,
+    restartable boolean not null,
+    time_limit  double precision
+);
+
+-- What operators set. `version` grows with every change, so that a take notices.
+create table turnabout.settings (single boolean primary key default true check (single), version bigint not null);
+insert into turnabout.settings values (true, 0);
+create table turnabout.group_setting (
+    name        text collate "C" primary key,
+    weight      integer not null,
+    max_running integer,
+    paused      boolean not null
+);
+create table turnabout.task_limit (
+    name        text collate "C" primary key,
+    max_running integer,
+    paused      boolean not null
+);
+-- How many jobs of a capped group or task are held: a row only for what is capped.
+create table turnabout.cap (
+    kind    smallint not null,               -- 0 group, 1 task
+    name    text collate "C" not null,
+    allowed integer not null,
+    running integer not null,
+    primary key (kind, name)
+) with (fillfactor = 50);
+
+-- The lowest id made at a moment: the bounds of a day.
+create function turnabout.id_floor(moment timestamptz) returns uuid language sql immutable parallel safe as $$
+    select (lpad(to_hex(floor(extract(epoch from moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+$$;
+
+-- A new id made at a moment.
+create function turnabout.id_at(moment timestamptz) returns uuid language sql volatile as $$
+    select (lpad(to_hex(floor(extract(epoch from moment) * 1000)::bigint), 12, '0')
+        || '7' || substr(r, 14, 3) || substr('89ab', 1 + floor(random() * 4)::int, 1) || substr(r, 18, 15))::uuid
+    from (select replace(gen_random_uuid()::text, '-', '')) as random(r)
+$$;
+
+-- Makes the partition for the day of a moment, if it is missing. Attaching does not block those who write.
+create function turnabout.ensure_day(moment timestamptz) returns void language plpgsql as $$
+declare
+    day  timestamptz := date_trunc('day', moment, 'UTC');
+    part text := 'job_history_' || to_char(day at time zone 'UTC', 'YYYYMMDD');
+begin
+    if to_regclass(format('turnabout.%I', part)) is not null then
+        return;
+    end if;
+    -- Two who find it missing at once: the second waits and sees it.
+    perform pg_advisory_xact_lock(hashtext('turnabout.ensure_day'));
+    -- By a query: to_regclass may remember that there was none.
+    if exists (select from pg_class c where c.relnamespace = 'turnabout'::regnamespace and c.relname = part) then
+        return;
+    end if;
+    execute format('create table turnabout.%I (like turnabout.job_history including all)', part);
+    execute format('alter table turnabout.job_history attach partition turnabout.%I for values from (%L) to (%L)',
+        part, turnabout.id_floor(day), turnabout.id_floor(day + interval '1 day'));
+end
+$$;
+
+-- Wakes whoever sleeps. Called by a submit; costs nothing while everyone is busy.
+create function turnabout.wake() returns void language sql volatile as $$
+    select pg_notify('turnabout', 'ready') where exists (select from turnabout.executor where asleep)
+$$;

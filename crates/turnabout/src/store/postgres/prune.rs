@@ -1,0 +1,208 @@
+//! The days of history: made a week ahead, dropped when nothing in them is kept any longer.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use deadpool_postgres::Object;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::connect::{Tx, failed};
+use super::sql::in_schema;
+use crate::clock;
+use crate::error::Result;
+use crate::job::JobId;
+use crate::store::ID_PAST;
+
+const DAY: Duration = Duration::from_hours(24);
+/// So many rows go in one statement; the rest with the next ones.
+const PRUNE_ROWS: i64 = 50_000;
+
+impl PostgresStore {
+    /// Makes the days from the oldest that a given id may name to a week ahead.
+    pub(super) async fn ensure_days(&self) -> Result<()> {
+        let now = self.now();
+        let first = clock::before(now, ID_PAST + DAY);
+        self.make_days((0..=16).map(|n| clock::after(first, DAY * n)).collect())
+            .await
+    }
+
+    /// Makes the days of these ids, where they are missing.
+    pub(super) async fn ensure_days_of(&self, ids: impl Iterator<Item = JobId>) -> Result<()> {
+        self.make_days(days_of(ids)).await
+    }
+
+    /// The same as part of a transaction.
+    pub(super) async fn ensure_days_in(&self, tx: &Tx, ids: impl Iterator<Item = JobId>) -> Result<()> {
+        self.make_days_on(tx.client(), days_of(ids)).await
+    }
+
+    async fn make_days(&self, moments: Vec<Timestamp>) -> Result<()> {
+        self.make_days_on(&self.client().await?, moments).await
+    }
+
+    async fn make_days_on(&self, client: &Object, moments: Vec<Timestamp>) -> Result<()> {
+        let failed = failed("making room for ended jobs");
+        let statement = client
+            .prepare_cached(&in_schema("select turnabout.ensure_day($1)", self.schema()))
+            .await
+            .map_err(&failed)?;
+        for moment in moments {
+            client.query(&statement, &[&moment]).await.map_err(&failed)?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn prune_history(&self) -> Result<u64> {
+        self.ensure_days().await?;
+        self.measure_offset().await?;
+        let now = self.options.clock.manual();
+        self.run("forgetting old accounts", &self.sql.prune_accounts, &[&now])
+            .await?;
+        let kept_from = clock::before(self.now(), self.options.retention);
+        let mut forgotten = 0;
+        // Where jobs are kept for less time than days are (a given id may name one of the last week): row by row.
+        if self.options.retention <= ID_PAST + DAY {
+            loop {
+                let gone = self.forget_rows(JobId::floor(kept_from).0, kept_from).await?;
+                forgotten += gone;
+                if gone < PRUNE_ROWS as u64 {
+                    break;
+                }
+            }
+        }
+        if !self.drop_detached().await? {
+            return Ok(forgotten);
+        }
+        for (name, day) in self.days().await? {
+            let Some(end) = day.tomorrow().ok().and_then(|d| d.to_zoned(TimeZone::UTC).ok()) else {
+                continue;
+            };
+            // A given id may still name a job of these days.
+            let newest = kept_from.min(clock::before(self.now(), ID_PAST + DAY));
+            if end.timestamp() > newest {
+                break;
+            }
+            match self.drop_day(&name, day, kept_from).await? {
+                Some(jobs) => forgotten += jobs,
+                None => break,
+            }
+        }
+        Ok(forgotten)
+    }
+
+    /// Forgets jobs with ids below `below` that ended before `kept_from`.
+    async fn forget_rows(&self, below: Uuid, kept_from: Timestamp) -> Result<u64> {
+        let failed = failed("forgetting ended jobs");
+        let client = self.client().await?;
+        let statement = client.prepare_cached(&self.sql.prune_rows).await.map_err(&failed)?;
+        client
+            .execute(&statement, &[&below, &kept_from, &PRUNE_ROWS])
+            .await
+            .map_err(&failed)
+    }
+
+    /// The partitions that there are, oldest first.
+    async fn days(&self) -> Result<Vec<(String, Date)>> {
+        let failed = failed("looking at history");
+        let client = self.client().await?;
+        let rows = client.query(&self.sql.days, &[]).await.map_err(&failed)?;
+        Ok(rows
+            .iter()
+            .filter_map(|row| {
+                let name: String = row.get(0);
+                let day = Date::strptime("%Y%m%d", name.strip_prefix("job_history_")?).ok()?;
+                Some((name, day))
+            })
+            .collect())
+    }
+
+    /// Ends what an earlier call could not: a day that is half detached stands in the way of all others.
+    async fn drop_detached(&self) -> Result<bool> {
+        let failed = failed("looking at history");
+        let client = self.client().await?;
+        let rows = client.query(&self.sql.detached, &[]).await.map_err(&failed)?;
+        drop(client);
+        for row in &rows {
+            let (name, half): (String, bool) = (row.get(0), row.get(1));
+            let mut commands = vec![format!("drop table if exists turnabout.{name}")];
+            if half {
+                let finalize = format!("alter table turnabout.job_history detach partition turnabout.{name} finalize");
+                commands.insert(0, finalize);
+            }
+            if !self.patiently(&commands).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Runs commands that wait for those who read history (but stand in nobody's way meanwhile), for a while. Says
+    /// whether all went through.
+    async fn patiently(&self, commands: &[String]) -> Result<bool> {
+        let client = self.client().await?;
+        let mut outcome = client.batch_execute("set lock_timeout = '2s'").await;
+        for command in commands {
+            if outcome.is_ok() {
+                outcome = client.batch_execute(&in_schema(command, self.schema())).await;
+            }
+        }
+        let reset = client.batch_execute("reset lock_timeout").await;
+        if let Err(error) = &outcome {
+            tracing::warn!(error = %crate::error::chain(error), "history is in use; its oldest day goes later");
+        }
+        Ok(outcome.is_ok() && reset.is_ok())
+    }
+
+    /// Drops a day, unless a job in it is to be kept, or one made that day is still unfinished. Says how many jobs
+    /// were forgotten; `None`: history is in use, and the rest must wait.
+    async fn drop_day(&self, name: &str, day: Date, kept_from: Timestamp) -> Result<Option<u64>> {
+        let failed = failed("dropping a day of history");
+        let client = self.client().await?;
+        let bounds = [Some(day), day.tomorrow().ok()].map(|d| {
+            d.and_then(|d| d.to_zoned(TimeZone::UTC).ok())
+                .map_or(JobId::floor(Timestamp::MAX), |z| JobId::floor(z.timestamp()))
+        });
+        let in_use = format!(
+            "select exists (select from turnabout.{name} where finished > $1)
+                or exists (select from turnabout.job where id >= $2 and id < $3), (select count(*) from turnabout.{name})"
+        );
+        let row = client
+            .query_one(
+                &in_schema(&in_use, self.schema()),
+                &[&kept_from, &bounds[0].0, &bounds[1].0],
+            )
+            .await
+            .map_err(&failed)?;
+        if row.get(0) {
+            // One job that is kept must not keep all the others of its day.
+            return self.forget_rows(bounds[1].0, kept_from).await.map(Some);
+        }
+        drop(client);
+        let commands = [
+            format!("alter table turnabout.job_history detach partition turnabout.{name} concurrently"),
+            format!("drop table turnabout.{name}"),
+        ];
+        if !self.patiently(&commands).await? {
+            return Ok(None);
+        }
+        tracing::info!(day = %day, "dropped a day of history");
+        Ok(Some(row.get::<_, i64>(1) as u64))
+    }
+}
+
+/// The days of ids, each by its first moment.
+fn days_of(ids: impl Iterator<Item = JobId>) -> Vec<Timestamp> {
+    let days: BTreeSet<Date> = ids.filter_map(|id| id.time()).map(day).collect();
+    days.into_iter()
+        .filter_map(|d| d.to_zoned(TimeZone::UTC).ok())
+        .map(|z| z.timestamp())
+        .collect()
+}
+
+fn day(moment: Timestamp) -> Date {
+    moment.to_zoned(TimeZone::UTC).date()
+}

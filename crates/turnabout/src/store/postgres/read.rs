@@ -1,0 +1,121 @@
+//! Looking at jobs.
+
+use std::collections::HashMap;
+
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::connect::{Mode, Tx, failed};
+use super::{PostgresStore, rows};
+use crate::error::Result;
+use crate::group::Cap;
+use crate::job::{Job, JobId, State};
+use crate::store::{Counts, Filter, Standpoint};
+
+/// Counting stops here: enough to say "many".
+const COUNT_LIMIT: i32 = 10_000;
+
+impl PostgresStore {
+    /// Runs a statement that returns nothing.
+    pub(super) async fn run(&self, doing: &'static str, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<()> {
+        let failed = failed(doing);
+        let client = self.client().await?;
+        let statement = client.prepare_cached(sql).await.map_err(&failed)?;
+        client.execute(&statement, params).await.map_err(&failed)?;
+        Ok(())
+    }
+
+    pub(super) async fn read(&self, ids: &[JobId]) -> Result<Vec<Job>> {
+        let failed = failed("reading jobs");
+        let tx = Tx::on(self.client().await?);
+        tx.open(Mode::Forgettable).await.map_err(&failed)?;
+        let wanted: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+        let mut found: HashMap<JobId, Job> = HashMap::new();
+        // Live ones, then ended ones (one may end in between), then live ones again (one may be restarted).
+        for sql in [&self.sql.read, &self.sql.read_ended, &self.sql.read] {
+            let missing: Vec<Uuid> = wanted
+                .iter()
+                .filter(|id| !found.contains_key(&JobId(**id)))
+                .copied()
+                .collect();
+            if missing.is_empty() {
+                break;
+            }
+            for row in tx.query(sql, &[&missing]).await.map_err(&failed)? {
+                let job = rows::job(&row)?;
+                found.insert(job.id, job);
+            }
+        }
+        tx.commit().await.map_err(&failed)?;
+        Ok(ids.iter().filter_map(|id| found.get(id).cloned()).collect())
+    }
+
+    pub(super) async fn page(&self, filter: &Filter) -> Result<Vec<Job>> {
+        let failed = failed("listing jobs");
+        let client = self.client().await?;
+        let states: Vec<i16> = filter.states.iter().map(|s| State::code(*s)).collect();
+        let states = (!states.is_empty()).then_some(states);
+        let before = filter.before.map(|id| id.0);
+        let limit = i64::from(filter.limit);
+        let statement = client.prepare_cached(&self.sql.list).await.map_err(&failed)?;
+        let params: [&(dyn ToSql + Sync); 7] = [
+            &states,
+            &filter.task,
+            &filter.group,
+            &filter.owner,
+            &filter.queue,
+            &before,
+            &limit,
+        ];
+        let rows = client.query(&statement, &params).await.map_err(&failed)?;
+        rows.iter().map(rows::job).collect()
+    }
+
+    pub(super) async fn count(&self) -> Result<Counts> {
+        let failed = failed("counting jobs");
+        let client = self.client().await?;
+        let row = client.query_one(&self.sql.counts, &[]).await.map_err(&failed)?;
+        let count = |i| row.get::<_, i64>(i) as u64;
+        Ok(Counts {
+            ready: count(0),
+            parked: count(1),
+            held: count(2),
+            ended: count(3),
+        })
+    }
+
+    pub(super) async fn look_around(&self, id: JobId) -> Result<Option<Standpoint>> {
+        let failed = failed("looking at why a job waits");
+        let Some(job) = self.read(&[id]).await?.pop() else {
+            return Ok(None);
+        };
+        let settings = self.read_settings().await?;
+        let client = self.client().await?;
+        let lane = job.lane.map(crate::job::Lane::code);
+        let params: [&(dyn ToSql + Sync); 6] = [&job.queue, &job.group, &lane, &job.task, &job.seq, &COUNT_LIMIT];
+        let row = client.query_one(&self.sql.standpoint, &params).await.map_err(&failed)?;
+        let caps = client
+            .query(&self.sql.caps, &[&job.group, &job.task])
+            .await
+            .map_err(&failed)?;
+        Ok(Some(Standpoint {
+            ahead: row.get::<_, i64>(0) as u64,
+            groups: row.get::<_, i64>(1) as u64,
+            known: row.get(2),
+            running: caps
+                .iter()
+                .map(|row| {
+                    let name: String = row.get(1);
+                    let cap = if row.get::<_, i16>(0) == 0 {
+                        Cap::Group(name)
+                    } else {
+                        Cap::Task(name)
+                    };
+                    (cap, row.get::<_, i32>(3) as u32, row.get::<_, i32>(2) as u32)
+                })
+                .collect(),
+            settings: (settings.group(&job.group), settings.task(&job.task)),
+            job,
+        }))
+    }
+}

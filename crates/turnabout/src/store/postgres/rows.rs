@@ -1,0 +1,91 @@
+//! Rows as jobs.
+
+use jiff::Timestamp;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use crate::error::{Error, Result};
+use crate::job::{Claim, Claimed, Job, JobId, Lane, Meta, Priority, Reason, State};
+
+/// A row with the columns of `read.sql`.
+pub(super) fn job(row: &Row) -> Result<Job> {
+    let executor: Option<Uuid> = row.get("executor");
+    let claim: Option<i64> = row.get("claim");
+    let due: Option<Timestamp> = row.get("due");
+    Ok(Job {
+        id: JobId(row.get("id")),
+        task: row.get("task"),
+        group: row.get("group"),
+        owner: row.get("owner"),
+        queue: row.get("queue"),
+        priority: coded("priority", row.get("priority"), Priority::from_code)?,
+        state: coded("state", row.get("state"), State::from_code)?,
+        reason: row
+            .get::<_, Option<i16>>("reason")
+            .map(|code| coded("reason", code, Reason::from_code))
+            .transpose()?,
+        cancelling: row.get("cancelling"),
+        args: row.get("args"),
+        items: row.get::<_, i32>("items") as u32,
+        unique: row.get("unique_key"),
+        meta: meta(row.get("meta")),
+        parent: row.get::<_, Option<Uuid>>("parent").map(JobId),
+        submitted: row.get("submitted"),
+        due,
+        expires: row.get("expires"),
+        started: row.get("started"),
+        finished: row.get("finished"),
+        attempts: row.get::<_, i32>("attempts") as u32,
+        interruptions: row.get::<_, i32>("interruptions") as u32,
+        losses: row.get::<_, i32>("losses") as u32,
+        error: row.get("error"),
+        result: row.get("result"),
+        claim: executor.zip(claim).map(|(executor, number)| Claim { executor, number }),
+        lane: row
+            .get::<_, Option<i16>>("lane")
+            .filter(|_| executor.is_none() && due.is_none())
+            .map(|code| coded("lane", code, Lane::from_code))
+            .transpose()?,
+        seq: row.get("seq"),
+    })
+}
+
+/// A row of `claim.sql`, by position: it is decoded for every job that runs.
+pub(super) fn claimed(row: &Row, number: i64) -> Result<Claimed> {
+    Ok(Claimed {
+        id: JobId(row.get(0)),
+        number,
+        lane: coded("lane", row.get(1), Lane::from_code)?,
+        seq: row.get(2),
+        task: row.get(4),
+        group: row.get(5),
+        owner: row.get(6),
+        priority: coded("priority", row.get(7), Priority::from_code)?,
+        args: row.get(8),
+        items: row.get::<_, i32>(9) as u32,
+        meta: meta(row.get(10)),
+        parent: row.get::<_, Option<Uuid>>(11).map(JobId),
+        submitted: row.get::<_, Timestamp>(12),
+        attempts: row.get::<_, i32>(13) as u32,
+        interruptions: row.get::<_, i32>(14) as u32,
+        losses: row.get::<_, i32>(15) as u32,
+    })
+}
+
+/// The stored form of a job's meta: nothing where there is nothing.
+pub(super) fn meta_text(meta: &Meta) -> Option<String> {
+    (!meta.is_empty()).then(|| serde_json::to_string(meta).unwrap_or_default())
+}
+
+fn meta(text: Option<&str>) -> Meta {
+    text.and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
+}
+
+fn coded<T>(what: &'static str, code: i16, from: impl Fn(i16) -> Option<T>) -> Result<T> {
+    from(code).ok_or_else(|| Error::Store {
+        doing: "reading a job",
+        cause: format!("{what} has the unknown code {code}; was the database written by a newer program?").into(),
+        transient: false,
+    })
+}

@@ -1,0 +1,147 @@
+//! What operators set, and the accounts that executors share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use deadpool_postgres::Object;
+
+use super::PostgresStore;
+use super::connect::{Mode, Tx, failed};
+use crate::error::Result;
+use crate::group::{GroupSettings, Settings, TaskLimits};
+use crate::store::{Setting, Signal};
+use crate::turn::Charge;
+
+/// So often a setting is tried, while transactions of others stand in its way.
+const TRIES: u64 = 20;
+
+impl PostgresStore {
+    pub(super) async fn read_settings(&self) -> Result<Arc<Settings>> {
+        self.read_settings_on(&self.client().await?).await
+    }
+
+    /// As [`Self::read_settings`], on a connection that the caller has: waiting for a second one while holding a first
+    /// could wait for ever.
+    pub(super) async fn read_settings_on(&self, client: &Object) -> Result<Arc<Settings>> {
+        let failed = failed("reading settings");
+        let statement = client.prepare_cached(&self.sql.settings).await.map_err(&failed)?;
+        let mut settings = Settings::default();
+        for row in client.query(&statement, &[]).await.map_err(&failed)? {
+            let name: String = row.get(1);
+            let number = row.get::<_, i64>(2);
+            let max_running = row.get::<_, Option<i32>>(3).map(|n| n as u32);
+            let paused = row.get(4);
+            match row.get::<_, i16>(0) {
+                0 => {
+                    let group = GroupSettings {
+                        weight: number as u32,
+                        max_running,
+                        paused,
+                    };
+                    settings.groups.insert(name, group);
+                }
+                1 => drop(settings.tasks.insert(name, TaskLimits { max_running, paused })),
+                _ => settings.version = number,
+            }
+        }
+        let settings = Arc::new(settings);
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings.clone();
+        Ok(settings)
+    }
+
+    /// Whether anything is capped, as far as known.
+    pub(super) fn has_caps(&self) -> bool {
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        settings.groups.values().any(|s| s.max_running.is_some())
+            || settings.tasks.values().any(|s| s.max_running.is_some())
+    }
+
+    pub(super) async fn write_setting(&self, setting: Setting) -> Result<()> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.try_write_setting(&setting).await {
+                // Someone's transaction stands in the way of counting: stepping back lets those behind us pass.
+                Err(error) if error.is_transient() && tries < TRIES => {
+                    tokio::time::sleep(Duration::from_millis(100 * tries)).await;
+                }
+                written => return written,
+            }
+        }
+    }
+
+    async fn try_write_setting(&self, setting: &Setting) -> Result<()> {
+        let failed = failed("changing a setting");
+        let known = self.read_settings().await?;
+        let (before, after) = match setting {
+            Setting::Group(name, s) => (known.group(name).max_running, s.max_running),
+            Setting::Task(name, s) => (known.task(name).max_running, s.max_running),
+        };
+        let tx = Tx::on(self.client().await?);
+        tx.open(Mode::Durable).await.map_err(&failed)?;
+        if before != after {
+            // Claims and finishes wait while held jobs are counted, so that a cap begins with the true number; and we do
+            // not wait long for an open transaction, since everyone would wait behind us.
+            let lock = "set local lock_timeout = '1s'; lock table turnabout.job in share row exclusive mode";
+            let lock = super::sql::in_schema(lock, self.schema());
+            tx.client().batch_execute(&lock).await.map_err(&failed)?;
+        }
+        let (kind, name, cap) = match setting {
+            Setting::Group(name, s) if *s == GroupSettings::default() => {
+                tx.execute(&self.sql.unset_group, &[name]).await.map_err(&failed)?;
+                (0i16, name, None)
+            }
+            Setting::Task(name, s) if *s == TaskLimits::default() => {
+                tx.execute(&self.sql.unset_task, &[name]).await.map_err(&failed)?;
+                (1, name, None)
+            }
+            Setting::Group(name, s) => {
+                let cap = s.max_running.map(|n| n as i32);
+                let weight = s.weight as i32;
+                tx.execute(&self.sql.set_group, &[name, &weight, &cap, &s.paused])
+                    .await
+                    .map_err(&failed)?;
+                (0i16, name, cap)
+            }
+            Setting::Task(name, s) => {
+                let cap = s.max_running.map(|n| n as i32);
+                tx.execute(&self.sql.set_task, &[name, &cap, &s.paused])
+                    .await
+                    .map_err(&failed)?;
+                (1, name, cap)
+            }
+        };
+        tx.execute(&self.sql.set_cap, &[&kind, name, &cap])
+            .await
+            .map_err(&failed)?;
+        tx.execute(&self.sql.set_version, &[]).await.map_err(&failed)?;
+        tx.execute(&self.sql.notify, &[&"ready"]).await.map_err(&failed)?;
+        tx.commit().await.map_err(&failed)?;
+        self.signal(Signal::Ready);
+        Ok(())
+    }
+
+    pub(super) async fn share_accounts(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
+        let failed = failed("sharing accounts");
+        let now = self.options.clock.manual();
+        let groups: Vec<&str> = charges.iter().map(|c| c.group.as_str()).collect();
+        let floors: Vec<f64> = charges.iter().map(|c| c.floor).collect();
+        let adds: Vec<f64> = charges.iter().map(|c| c.add).collect();
+        let tx = Tx::on(self.client().await?);
+        tx.open(Mode::Forgettable).await.map_err(&failed)?;
+        tx.execute(&self.sql.open_accounts, &[&kind, &now, &groups, &floors])
+            .await
+            .map_err(&failed)?;
+        let rows = tx
+            .query(&self.sql.share, &[&kind, &now, &groups, &floors, &adds])
+            .await
+            .map_err(&failed)?;
+        tx.commit().await.map_err(&failed)?;
+        let shared: HashMap<String, f64> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        Ok(charges
+            .iter()
+            .filter_map(|c| Some((c.group.clone(), *shared.get(&c.group)?)))
+            .collect())
+    }
+}

@@ -1,0 +1,346 @@
+//! Writing what became of held jobs: start marks and outcomes.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use deadpool_postgres::Object;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::connect::{Mode, Tx, failed, is_missing_day};
+use crate::error::Result;
+use crate::job::{JobId, State};
+use crate::lifecycle::Place;
+use crate::store::{LONGEST, Settle, Settled, Signal};
+
+/// Parked jobs that are due sooner than the next heartbeats are announced to the other executors.
+const SOON: Duration = Duration::from_secs(10);
+
+impl PostgresStore {
+    pub(super) async fn mark_started(
+        &self,
+        executor: Uuid,
+        jobs: Vec<(JobId, i64, u32)>,
+    ) -> Result<Vec<(JobId, Settled)>> {
+        let failed = failed("marking jobs as started");
+        // Rows are locked in the order of ids by everyone, so that two writes of the same jobs never wait for each other.
+        let mut jobs = jobs;
+        jobs.sort_unstable_by_key(|(id, ..)| *id);
+        let ids: Vec<Uuid> = jobs.iter().map(|(id, ..)| id.0).collect();
+        let numbers: Vec<i64> = jobs.iter().map(|(_, number, _)| *number).collect();
+        let attempts: Vec<i32> = jobs.iter().map(|(.., attempts)| *attempts as i32).collect();
+        let tx = Tx::on(self.client().await?);
+        let now = self.options.clock.manual();
+        let statement = tx.prepare(&self.sql.start).await.map_err(&failed)?;
+        let running = State::Running.code();
+        let (begun, rows, committed) = futures_util::join!(
+            tx.open(Mode::Durable),
+            async {
+                let params: [&(dyn ToSql + Sync); 6] = [&executor, &now, &running, &ids, &numbers, &attempts];
+                tx.client().query(&statement, &params).await
+            },
+            tx.client().batch_execute("commit"),
+        );
+        begun.map_err(&failed)?;
+        let written: HashSet<Uuid> = rows.map_err(&failed)?.iter().map(|row| row.get(0)).collect();
+        committed.map_err(&failed)?;
+        drop(tx.finish());
+        self.signal_changed(written.iter().copied().map(JobId));
+        let missing: Vec<(JobId, i64)> = jobs
+            .iter()
+            .filter(|(id, ..)| !written.contains(&id.0))
+            .map(|(id, number, _)| (*id, *number))
+            .collect();
+        let mut refused = self.why_refused(executor, &missing).await?;
+        // A job that has ended by this very claim needs no start mark any longer.
+        refused.retain(|(_, why)| *why != Settled::Done);
+        Ok(refused)
+    }
+
+    pub(super) async fn write_outcomes(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
+        let failed = failed("writing outcomes");
+        let written = match self.write(self.client().await?, executor, &jobs).await {
+            Err(error) if is_missing_day(&error) => {
+                self.ensure_days_of(jobs.iter().map(|job| job.id)).await?;
+                self.write(self.client().await?, executor, &jobs).await
+            }
+            written => written,
+        }
+        .map_err(&failed)?;
+        let missing: Vec<(JobId, i64)> = jobs
+            .iter()
+            .filter(|job| !written.contains(&job.id))
+            .map(|job| (job.id, job.number))
+            .collect();
+        let refused: HashMap<JobId, Settled> = self.why_refused(executor, &missing).await?.into_iter().collect();
+        Ok(jobs
+            .iter()
+            .map(|job| refused.get(&job.id).copied().unwrap_or(Settled::Done))
+            .collect())
+    }
+
+    /// Writes changes of jobs that this executor holds; says which were written. One transaction.
+    async fn write(
+        &self,
+        client: Object,
+        executor: Uuid,
+        jobs: &[Settle],
+    ) -> Result<HashSet<JobId>, tokio_postgres::Error> {
+        let tx = Tx::on(client);
+        let (written, freed) = self.write_in(&tx, Some(Mode::Durable), Some(executor), jobs).await?;
+        drop(tx.finish());
+        self.announce(jobs, &written, freed);
+        Ok(written)
+    }
+
+    /// Writes changes of jobs that this executor (or nobody) holds, in a transaction that is open (`mode` is `None`) or
+    /// is begun and committed here.
+    pub(super) async fn write_in(
+        &self,
+        tx: &Tx,
+        mode: Option<Mode>,
+        executor: Option<Uuid>,
+        jobs: &[Settle],
+    ) -> Result<(HashSet<JobId>, bool), tokio_postgres::Error> {
+        let (mut ending, mut returning): (Vec<&Settle>, Vec<&Settle>) =
+            jobs.iter().partition(|job| job.change.place == Place::History);
+        // Rows are locked in the order of ids by everyone, so that two writes of the same jobs never wait for each other.
+        ending.sort_unstable_by_key(|job| job.id);
+        returning.sort_unstable_by_key(|job| job.id);
+        let both = !ending.is_empty() && !returning.is_empty();
+        let sql = if self.options.retention.is_zero() {
+            &self.sql.forget
+        } else {
+            &self.sql.finish
+        };
+        let finish = tx.prepare(sql).await?;
+        let give_back = tx.prepare(&self.sql.give_back).await?;
+        let wake = tx.prepare(&self.sql.wake).await?;
+        let caps = tx.prepare(&self.sql.lock_all_caps).await?;
+        // A place under a cap that is given back may be what someone in another process waits for.
+        let wakes = returning.iter().any(|job| matches!(job.change.place, Place::Ready(_))) || self.has_caps();
+        let (begun, locked, ended, returned, woken, committed) = futures_util::join!(
+            async {
+                match mode {
+                    Some(mode) => tx.open(mode).await,
+                    None => Ok(()),
+                }
+            },
+            async {
+                if both {
+                    tx.client().query(&caps, &[]).await.map(drop)
+                } else {
+                    Ok(())
+                }
+            },
+            self.finish(tx, &finish, executor, &ending),
+            self.give_back(tx, &give_back, executor, &returning, false),
+            async {
+                if wakes {
+                    tx.client().query(&wake, &[]).await.map(drop)
+                } else {
+                    Ok(())
+                }
+            },
+            async {
+                match mode {
+                    Some(_) => tx.client().batch_execute("commit").await,
+                    None => Ok(()),
+                }
+            },
+        );
+        begun?;
+        locked?;
+        let mut rows = ended?;
+        rows.append(&mut returned?);
+        woken?;
+        committed?;
+        let freed = rows.iter().any(|row| row.get(1));
+        Ok((rows.iter().map(|row| JobId(row.get(0))).collect(), freed))
+    }
+
+    async fn finish(
+        &self,
+        tx: &Tx,
+        statement: &tokio_postgres::Statement,
+        executor: Option<Uuid>,
+        jobs: &[&Settle],
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<Uuid> = jobs.iter().map(|j| j.id.0).collect();
+        let numbers = numbers(executor, jobs);
+        let cancelling: Vec<bool> = jobs.iter().map(|j| j.cancelling).collect();
+        if self.options.retention.is_zero() {
+            return tx
+                .client()
+                .query(statement, &[&executor, &ids, &numbers, &cancelling])
+                .await;
+        }
+        let now = self.options.clock.manual();
+        let state: Vec<i16> = jobs.iter().map(|j| j.change.state.code()).collect();
+        let reason: Vec<Option<i16>> = jobs
+            .iter()
+            .map(|j| j.change.reason.map(crate::job::Reason::code))
+            .collect();
+        let attempts: Vec<i32> = jobs.iter().map(|j| j.change.attempts as i32).collect();
+        let interruptions: Vec<i32> = jobs.iter().map(|j| j.change.interruptions as i32).collect();
+        let losses: Vec<i32> = jobs.iter().map(|j| j.change.losses as i32).collect();
+        let result: Vec<Option<&str>> = jobs.iter().map(|j| j.result.as_deref()).collect();
+        let error: Vec<Option<&str>> = jobs.iter().map(|j| j.error.as_deref()).collect();
+        let ran: Vec<Option<f64>> = jobs.iter().map(|j| j.ran.map(|d| d.as_secs_f64())).collect();
+        tx.client()
+            .query(
+                statement,
+                &[
+                    &executor,
+                    &now,
+                    &ids,
+                    &numbers,
+                    &cancelling,
+                    &state,
+                    &reason,
+                    &attempts,
+                    &interruptions,
+                    &losses,
+                    &result,
+                    &error,
+                    &ran,
+                ],
+            )
+            .await
+    }
+
+    /// `fresh`: at the end of the lane, and not at the place that they had.
+    pub(super) async fn give_back(
+        &self,
+        tx: &Tx,
+        statement: &tokio_postgres::Statement,
+        executor: Option<Uuid>,
+        jobs: &[&Settle],
+        fresh: bool,
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = self.options.clock.manual();
+        let ids: Vec<Uuid> = jobs.iter().map(|j| j.id.0).collect();
+        let numbers = numbers(executor, jobs);
+        let cancelling: Vec<bool> = jobs.iter().map(|j| j.cancelling).collect();
+        let state: Vec<i16> = jobs.iter().map(|j| j.change.state.code()).collect();
+        let reason: Vec<Option<i16>> = jobs
+            .iter()
+            .map(|j| j.change.reason.map(crate::job::Reason::code))
+            .collect();
+        let lane: Vec<Option<i16>> = jobs
+            .iter()
+            .map(|j| match j.change.place {
+                Place::Ready(lane) => Some(lane.code()),
+                _ => None,
+            })
+            .collect();
+        let delay: Vec<Option<f64>> = jobs
+            .iter()
+            .map(|j| match j.change.place {
+                Place::Parked(delay) => Some(delay.as_secs_f64().min(LONGEST)),
+                _ => None,
+            })
+            .collect();
+        let attempts: Vec<i32> = jobs.iter().map(|j| j.change.attempts as i32).collect();
+        let interruptions: Vec<i32> = jobs.iter().map(|j| j.change.interruptions as i32).collect();
+        let losses: Vec<i32> = jobs.iter().map(|j| j.change.losses as i32).collect();
+        let priority: Vec<i16> = jobs.iter().map(|j| j.change.priority.code()).collect();
+        let error: Vec<Option<&str>> = jobs.iter().map(|j| j.error.as_deref()).collect();
+        let ran: Vec<Option<f64>> = jobs.iter().map(|j| j.ran.map(|d| d.as_secs_f64())).collect();
+        let fresh = vec![fresh; jobs.len()];
+        tx.client()
+            .query(
+                statement,
+                &[
+                    &executor,
+                    &now,
+                    &ids,
+                    &numbers,
+                    &cancelling,
+                    &state,
+                    &reason,
+                    &lane,
+                    &attempts,
+                    &interruptions,
+                    &losses,
+                    &priority,
+                    &error,
+                    &delay,
+                    &ran,
+                    &fresh,
+                ],
+            )
+            .await
+    }
+
+    /// Signals what was written: this process at once, others where they may sleep past it.
+    pub(super) fn announce(&self, jobs: &[Settle], written: &HashSet<JobId>, freed: bool) {
+        let done = jobs.iter().filter(|job| written.contains(&job.id));
+        let mut ready = freed;
+        let mut due: Option<Duration> = None;
+        for job in done {
+            match job.change.place {
+                Place::Ready(_) => ready = true,
+                Place::Parked(delay) => due = Some(due.map_or(delay, |d| d.min(delay))),
+                _ => {}
+            }
+        }
+        if ready {
+            self.forget_all_marks();
+            self.signal(Signal::Ready);
+        }
+        if let Some(due) = due {
+            self.signal(Signal::Due(due));
+        }
+        self.signal_changed(written.iter().copied());
+    }
+
+    /// Why changes of held jobs were not written.
+    async fn why_refused(&self, executor: Uuid, jobs: &[(JobId, i64)]) -> Result<Vec<(JobId, Settled)>> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let failed = failed("looking after refused outcomes");
+        let ids: Vec<Uuid> = jobs.iter().map(|(id, _)| id.0).collect();
+        let tx = Tx::on(self.client().await?);
+        tx.open(Mode::Forgettable).await.map_err(&failed)?;
+        let live = tx.query(&self.sql.check, &[&executor, &ids]).await.map_err(&failed)?;
+        // After the live ones, so that a job that ends in between is found.
+        let ended = tx.query(&self.sql.ended, &[&ids]).await.map_err(&failed)?;
+        tx.commit().await.map_err(&failed)?;
+        let live: HashMap<Uuid, i64> = live.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let ended: HashMap<Uuid, (Option<Uuid>, Option<i64>)> =
+            ended.iter().map(|row| (row.get(0), (row.get(2), row.get(3)))).collect();
+        Ok(jobs
+            .iter()
+            .map(|(id, number)| {
+                let why = if live.get(&id.0) == Some(number) {
+                    Settled::Cancelling
+                } else if ended.get(&id.0) == Some(&(Some(executor), Some(*number))) {
+                    Settled::Done
+                } else {
+                    Settled::Lost
+                };
+                (*id, why)
+            })
+            .collect())
+    }
+
+    /// Whether jobs parked for so long are announced to other executors, who look only at each heartbeat.
+    pub(super) fn is_soon(delay: Duration) -> bool {
+        delay < SOON
+    }
+}
+
+/// The claim numbers that must still stand; none for jobs that nobody holds.
+fn numbers(executor: Option<Uuid>, jobs: &[&Settle]) -> Vec<Option<i64>> {
+    jobs.iter().map(|j| executor.map(|_| j.number)).collect()
+}

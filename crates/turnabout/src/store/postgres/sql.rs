@@ -1,0 +1,49 @@
+//! The statements, with the name of the schema in place.
+
+use crate::error::{Error, Result};
+
+/// A statement that was written for the schema `turnabout`, for another one. Every name in our SQL is qualified, so
+/// that nothing depends on a search path (which a pooler might change under us).
+pub(super) fn in_schema(sql: &str, schema: &str) -> String {
+    sql.replace("turnabout.", &format!("{schema}."))
+        .replace("'turnabout'", &format!("'{schema}'"))
+}
+
+/// A schema's name goes into statements as it is, so it must be a plain one.
+pub(super) fn check_schema(schema: &str) -> Result<()> {
+    let plain = schema.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && schema
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && schema.len() <= 50
+        && !schema.starts_with("pg_");
+    if plain {
+        Ok(())
+    } else {
+        Err(Error::invalid(
+            "schema",
+            format!("`{schema}` is not a plain name: up to 50 lower-case letters, digits and underscores"),
+        ))
+    }
+}
+
+macro_rules! statements {
+    ($($name:ident),+ $(,)?) => {
+        /// Every statement of the store.
+        pub(super) struct Sql { $(pub(super) $name: String),+ }
+
+        impl Sql {
+            pub(super) fn new(schema: &str) -> Self {
+                Self { $($name: in_schema(include_str!(concat!("sql/", stringify!($name), ".sql")), schema)),+ }
+            }
+        }
+    };
+}
+statements! {
+    beat, bury, caps, check, claim, claim_heads, claim_merged, counts, days, delete, deregister, detached, doze,
+    draw_seqs, ended, enter, expired, finish, forget, give_back, held, holders, insert, list, lock, lock_all_caps,
+    lock_caps, lock_due, lock_ended, lock_expired, lock_held, lock_ring, move_ring, next_due, notify, open_accounts,
+    orphans, peek, peek_marked, peers, prune_accounts, prune_rows, publish, read, read_ended, register, register_ring,
+    request_cancel, restart, set_cap, set_group, set_task, set_version, settings, settings_version, share, standpoint,
+    start, tasks, unset_group, unset_task, wake, withdraw,
+}

@@ -1,0 +1,33 @@
+-- Takes jobs that a peek has just seen at the head of their streams, where it saw them: no second walk of the index.
+-- One that lies there no longer, or that another has taken or locked, is not taken; the caller then claims from the
+-- stream. (Conditions are put so that no index seems fit to find the rows by: their places are known.)
+-- $1 executor, $2 claim number, $3 state; then places and ids.
+with alive as materialized (
+    select from turnabout.executor where incarnation = $1 for key share
+),
+chosen as materialized (
+    select j.ctid as place
+    from unnest($4::text[]::tid[], $5::uuid[]) as h (place, id)
+    join turnabout.job j on j.ctid = h.place and (j.id = h.id) is true
+    where num_nonnulls(j.executor, j.due) = 0 and exists (select from alive)
+    for update of j skip locked
+),
+claimed as (
+    update turnabout.job j
+    set executor = $1, claim = $2, state = $3, reason = null
+    where j.ctid = any (array(select place from chosen))
+    returning j.id, j.lane, j.seq, j.queue, j.task, j."group", j.owner, j.priority, j.args, j.items, j.meta, j.parent,
+        j.submitted, j.attempts, j.interruptions, j.losses
+),
+counted as (
+    update turnabout.cap c set running = c.running + n.jobs
+    from (
+        select 0 as kind, "group" as name, count(*) as jobs from claimed
+        where exists (select from turnabout.cap) group by "group"
+        union all
+        select 1, task, count(*) from claimed
+        where exists (select from turnabout.cap) group by task
+    ) n
+    where c.kind = n.kind and c.name = n.name
+)
+select * from claimed

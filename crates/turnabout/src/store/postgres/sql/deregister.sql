@@ -1,0 +1,2 @@
+-- Forgets an executor that holds nothing.
+delete from turnabout.executor where incarnation = $1

@@ -1,0 +1,6 @@
+-- Whether any job has waited past its expiry. Walks job_expiring.
+-- $1 now (null: the server's), $2 the state in which a job can expire.
+select exists (
+    select from turnabout.job
+    where expires <= (select coalesce($1, clock_timestamp())) and executor is null and state = $2
+)

@@ -1,0 +1,40 @@
+-- Gives jobs back: into their lane, or parked until later. By primary key, behind the same fence as finish.sql.
+-- $1 executor, $2 now (null: the server's); then one entry a job. `lane` null: parked for `delay` seconds from now;
+-- with neither: it stays parked as it is. `fresh`: a new place at the end of the lane.
+with back as (
+    update turnabout.job j
+    set state = d.state, reason = d.reason, lane = coalesce(d.lane, j.lane), attempts = d.attempts,
+        interruptions = d.interruptions,
+        losses = d.losses, priority = d.priority, executor = null, claim = null, cancelling = false,
+        error = coalesce(d.error, j.error),
+        started = coalesce(coalesce($2, clock_timestamp()) - make_interval(secs => d.ran), j.started),
+        due = case
+            when d.lane is not null then null
+            when d.delay is not null then coalesce($2, clock_timestamp()) + make_interval(secs => d.delay)
+            else j.due
+        end,
+        seq = case when d.fresh then nextval('turnabout.job_seq') else j.seq end
+    from unnest($3::uuid[], $4::bigint[], $5::boolean[], $6::smallint[], $7::smallint[], $8::smallint[], $9::int[],
+        $10::int[], $11::int[], $12::smallint[], $13::text[], $14::double precision[], $15::double precision[],
+        $16::boolean[])
+        as d (id, claim, cancelling, state, reason, lane, attempts, interruptions, losses, priority, error, delay,
+            ran, fresh)
+    where j.id = d.id and j.executor is not distinct from $1 and j.claim is not distinct from d.claim
+        and j.cancelling = d.cancelling
+    returning j.id, j."group", j.task
+),
+freed as (
+    update turnabout.cap c set running = greatest(c.running - n.jobs, 0)
+    from (
+        select kind, name, sum(jobs) as jobs from (
+            select 0 as kind, "group" as name, count(*) as jobs from back
+            where $1 is not null and exists (select from turnabout.cap) group by "group"
+            union all
+            select 1, task, count(*) from back
+            where $1 is not null and exists (select from turnabout.cap) group by task
+        ) f group by kind, name order by kind, name
+    ) n
+    where c.kind = n.kind and c.name = n.name
+    returning 1
+)
+select id, exists (select from freed) as freed from back

@@ -1,0 +1,10 @@
+-- Who has these ids, and who has these unique keys: live jobs by the primary key and job_unique, ended ones by id.
+-- $1 ids; then groups, tasks and unique keys, one entry each.
+select j.id, j."group", j.task, null as unique_key, false as ended from turnabout.job j where j.id = any ($1)
+union all
+select h.id, h."group", h.task, null, true
+from unnest($1::uuid[]) as d (id) join turnabout.job_history h on h.id = d.id
+union all
+select j.id, j."group", j.task, j.unique_key, false
+from unnest($2::text[], $3::text[], $4::text[]) as d ("group", task, unique_key)
+join turnabout.job j on j."group" = d."group" and j.task = d.task and j.unique_key = d.unique_key

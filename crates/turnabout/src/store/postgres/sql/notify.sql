@@ -1,0 +1,2 @@
+-- Tells the other processes.
+select pg_notify('turnabout', $1)

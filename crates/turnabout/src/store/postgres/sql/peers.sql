@@ -1,0 +1,2 @@
+-- All executors and their heartbeat numbers.
+select incarnation, beat from turnabout.executor

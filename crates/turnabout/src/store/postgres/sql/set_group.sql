@@ -1,0 +1,3 @@
+-- Sets what holds for a group.
+insert into turnabout.group_setting values ($1, $2, $3, $4)
+on conflict (name) do update set weight = excluded.weight, max_running = excluded.max_running, paused = excluded.paused

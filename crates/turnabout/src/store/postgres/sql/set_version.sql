@@ -1,0 +1,2 @@
+-- Tells everyone's next take that settings have changed.
+update turnabout.settings set version = version + 1

@@ -1,0 +1,7 @@
+-- All settings, as of one version.
+select 2::smallint as kind, '' as name, s.version::bigint as weight, null::int as max_running, false as paused
+from turnabout.settings s
+union all
+select 0::smallint, name, weight::bigint, max_running, paused from turnabout.group_setting
+union all
+select 1::smallint, name, 1::bigint, max_running, paused from turnabout.task_limit

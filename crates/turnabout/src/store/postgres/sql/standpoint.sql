@@ -1,0 +1,18 @@
+-- Why a job waits: how many are before it in its stream, how many groups are in the rotation (both up to a limit),
+-- and whether anyone knows its task. Walks job_ready.
+-- $1 queue, $2 group, $3 lane, $4 task, $5 seq, $6 limit.
+with recursive groups as (
+    (select "group", 1 as n from turnabout.job where queue = $1 and executor is null and due is null order by "group" limit 1)
+    union all
+    select j."group", g.n + 1 from groups g cross join lateral (
+        select "group" from turnabout.job where queue = $1 and executor is null and due is null and "group" > g."group"
+        order by "group" limit 1
+    ) j
+    where g.n < $6
+)
+select (select count(*) from (
+        select from turnabout.job
+        where executor is null and due is null and queue = $1 and "group" = $2 and lane = $3 and task = $4 and seq < $5 limit $6
+    ) before),
+    (select count(*) from groups),
+    exists (select from turnabout.executor where $1 = any (queues) and $4 = any (tasks))

@@ -1,0 +1,2 @@
+-- Wakes whoever sleeps; nothing if nobody does.
+select turnabout.wake()

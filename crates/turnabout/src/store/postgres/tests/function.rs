@@ -1,0 +1,222 @@
+//! Submitting by plain SQL: part of the caller's own transaction, heard by those who sleep, and never twice.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::broadcast::Receiver;
+use tokio_postgres::error::SqlState;
+
+use super::*;
+use crate::job::State;
+
+cases![
+    a_transaction_that_is_rolled_back_leaves_nothing,
+    a_transaction_that_commits_wakes_whoever_sleeps,
+    nobody_is_told_where_nobody_sleeps,
+    a_job_that_is_due_soon_is_announced,
+    a_unique_key_names_one_unfinished_job,
+    a_given_id_is_the_same_job_also_after_it_ended,
+    another_groups_id_reveals_nothing,
+    thirty_two_callers_with_one_key_make_one_job,
+    thirty_two_callers_with_one_id_make_one_job,
+    a_key_that_is_just_given_back_makes_a_new_job,
+];
+
+/// Sends something unmistakable and waits for it: what came before, as far as anything did.
+async fn heard_until_probed(place: &Place, client: &Client, signals: &mut Receiver<Signal>) -> Vec<Signal> {
+    let probe = JobId::new();
+    let mut heard = Vec::new();
+    // Who has only just begun to listen may have missed it.
+    for _ in 0..100 {
+        let notify = format!("select pg_notify('{}', 'cancel {probe}')", place.schema);
+        client.batch_execute(&notify).await.expect("it is sent");
+        let waiting = async {
+            loop {
+                match signals.recv().await.expect("the store lives") {
+                    Signal::Cancel(id) if id == probe => return,
+                    signal => heard.push(signal),
+                }
+            }
+        };
+        if tokio::time::timeout(Duration::from_millis(200), waiting).await.is_ok() {
+            return heard;
+        }
+    }
+    panic!("nobody listens");
+}
+
+/// A store, as another process has it, with an executor that sleeps; and what it hears.
+async fn sleeper(place: &Place) -> (Arc<PostgresStore>, Exec, Receiver<Signal>) {
+    let store = place.open().await;
+    let exec = executor(&store, &["work"]).await;
+    store.doze(exec.incarnation, true).await.expect("it dozes");
+    let mut signals = store.signals();
+    heard_until_probed(place, &place.client().await, &mut signals).await;
+    (store, exec, signals)
+}
+
+async fn jobs(place: &Place, client: &Client) -> i64 {
+    place.number(client, "select count(*) from turnabout.jobs").await
+}
+
+async fn a_transaction_that_is_rolled_back_leaves_nothing(place: &Place) {
+    let (_store, _exec, mut signals) = sleeper(place).await;
+    let client = place.client().await;
+    client.batch_execute("begin").await.expect("it begins");
+    place.submit(&client, "task => 'work'").await.expect("it is submitted");
+    assert_eq!(jobs(place, &client).await, 1, "as far as the caller can see");
+    client.batch_execute("rollback").await.expect("it ends");
+    assert_eq!(jobs(place, &client).await, 0);
+    assert_eq!(heard_until_probed(place, &client, &mut signals).await, []);
+}
+
+async fn a_transaction_that_commits_wakes_whoever_sleeps(place: &Place) {
+    let (_store, mut exec, mut signals) = sleeper(place).await;
+    let (client, other) = (place.client().await, place.client().await);
+    client.batch_execute("begin").await.expect("it begins");
+    let id = place.submit(&client, "task => 'work'").await.expect("it is submitted");
+    assert_eq!(heard_until_probed(place, &other, &mut signals).await, [], "not yet");
+    assert_eq!(exec.take(1).await, []);
+    client.batch_execute("commit").await.expect("it commits");
+    assert_eq!(heard_until_probed(place, &other, &mut signals).await, [Signal::Ready]);
+    assert_eq!(exec.take_one().await.id, id);
+}
+
+async fn nobody_is_told_where_nobody_sleeps(place: &Place) {
+    let (store, exec, mut signals) = sleeper(place).await;
+    let client = place.client().await;
+    store.doze(exec.incarnation, false).await.expect("it wakes");
+    place.submit(&client, "task => 'work'").await.expect("it is submitted");
+    assert_eq!(heard_until_probed(place, &client, &mut signals).await, []);
+    // The same from a process that has the library.
+    let there = place.open().await;
+    add(&there, vec![job("a")]).await;
+    assert_eq!(heard_until_probed(place, &client, &mut signals).await, []);
+    store.doze(exec.incarnation, true).await.expect("it dozes");
+    add(&there, vec![job("a")]).await;
+    assert_eq!(heard_until_probed(place, &client, &mut signals).await, [Signal::Ready]);
+}
+
+async fn a_job_that_is_due_soon_is_announced(place: &Place) {
+    let (_store, _exec, mut signals) = sleeper(place).await;
+    let client = place.client().await;
+    let soon = place.submit(&client, "task => 'work', delay => '3 seconds'").await;
+    soon.expect("it is submitted");
+    let heard = heard_until_probed(place, &client, &mut signals).await;
+    assert!(matches!(heard[..], [Signal::Due(_)]), "{heard:?}");
+    // Heartbeats look often enough for this one.
+    let later = place.submit(&client, "task => 'work', delay => '1 hour'").await;
+    later.expect("it is submitted");
+    assert_eq!(heard_until_probed(place, &client, &mut signals).await, []);
+}
+
+async fn a_unique_key_names_one_unfinished_job(place: &Place) {
+    let store = place.open().await;
+    let mut exec = executor(&store, &["work"]).await;
+    let client = place.client().await;
+    let keyed = "task => 'work', \"group\" => 'acme', unique_key => 'k'";
+    let first = place.submit(&client, keyed).await.expect("new");
+    assert_eq!(place.submit(&client, keyed).await.expect("the same"), first);
+    let elsewhere = [
+        "task => 'work', \"group\" => 'other', unique_key => 'k'",
+        "task => 'play', \"group\" => 'acme', unique_key => 'k'",
+    ];
+    for args in elsewhere {
+        assert_ne!(place.submit(&client, args).await.expect("another"), first, "{args}");
+    }
+    assert_eq!(jobs(place, &client).await, 3);
+    for job in exec.take(2).await {
+        exec.run(&job, Event::Succeed).await;
+    }
+    assert_ne!(place.submit(&client, keyed).await.expect("new again"), first);
+    assert_eq!(jobs(place, &client).await, 4);
+}
+
+async fn a_given_id_is_the_same_job_also_after_it_ended(place: &Place) {
+    let store = place.open().await;
+    let mut exec = executor(&store, &["work"]).await;
+    let client = place.client().await;
+    let id = JobId::new();
+    let given = format!("task => 'work', \"group\" => 'acme', id => '{id}'");
+    for _ in 0..2 {
+        assert_eq!(place.submit(&client, &given).await.expect("stored"), id);
+    }
+    let taken = exec.take_one().await;
+    assert_eq!(place.submit(&client, &given).await.expect("held"), id);
+    exec.run(&taken, Event::Succeed).await;
+    assert_eq!(place.submit(&client, &given).await.expect("ended"), id);
+    assert_eq!(get(&store, id).await.state, State::Success);
+    assert_eq!(jobs(place, &client).await, 1);
+    assert_eq!(exec.take(1).await, [], "it does not run again");
+}
+
+async fn another_groups_id_reveals_nothing(place: &Place) {
+    let store = place.open().await;
+    let mut exec = executor(&store, &["work"]).await;
+    let client = place.client().await;
+    let id = JobId::new();
+    let theirs = format!("task => 'work', \"group\" => 'acme', args => '{{\"secret\": 1}}', id => '{id}'");
+    let ours = format!("task => 'work', \"group\" => 'other', id => '{id}'");
+    place.submit(&client, &theirs).await.expect("stored");
+    for state in ["ready", "held", "ended"] {
+        let error = place.submit(&client, &ours).await.expect_err(state);
+        let error = error.as_db_error().expect("the server says so");
+        assert_eq!(error.code(), &SqlState::UNIQUE_VIOLATION);
+        assert_eq!(error.message(), "the job id is already in use; choose another");
+        assert_eq!((error.detail(), error.hint()), (None, None));
+        match state {
+            "ready" => drop(exec.take_one().await),
+            "held" => {
+                let held = exec.heartbeat().await.held;
+                assert_eq!(held.len(), 1, "still theirs");
+                exec.die().await;
+                exec.register().await;
+                let job = exec.take_one().await;
+                exec.run(&job, Event::Succeed).await;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(jobs(place, &client).await, 1);
+}
+
+/// All at once, each on a connection of its own: the jobs that they are told of.
+async fn callers(place: &Place, args: &str) -> HashSet<JobId> {
+    let clients = join_all((0..32).map(|_| place.client())).await;
+    let told = join_all(clients.iter().map(|client| place.submit(client, args))).await;
+    told.into_iter().map(|id| id.expect("it is told")).collect()
+}
+
+async fn thirty_two_callers_with_one_key_make_one_job(place: &Place) {
+    let _store = place.open().await;
+    let told = callers(place, "task => 'work', unique_key => 'k'").await;
+    assert_eq!(told.len(), 1);
+    assert_eq!(jobs(place, &place.client().await).await, 1);
+}
+
+async fn thirty_two_callers_with_one_id_make_one_job(place: &Place) {
+    let _store = place.open().await;
+    let id = JobId::new();
+    let told = callers(place, &format!("task => 'work', id => '{id}', unique_key => 'k'")).await;
+    assert_eq!(told, HashSet::from([id]));
+    assert_eq!(jobs(place, &place.client().await).await, 1);
+}
+
+/// A caller who waits for another's transaction gets the job that came of it, or a new one if it came to nothing.
+async fn a_key_that_is_just_given_back_makes_a_new_job(place: &Place) {
+    let _store = place.open().await;
+    let (first, second) = (place.client().await, place.client().await);
+    let keyed = "task => 'work', unique_key => 'k'";
+    for end in ["rollback", "commit"] {
+        first.batch_execute("begin").await.expect("it begins");
+        let one = place.submit(&first, keyed).await.expect("submitted");
+        let mut waiting = Box::pin(place.submit(&second, keyed));
+        let early = tokio::time::timeout(Duration::from_millis(100), &mut waiting).await;
+        assert!(early.is_err(), "nobody knows yet which job it is");
+        first.batch_execute(end).await.expect("it ends");
+        let two = waiting.await.expect("submitted");
+        assert_eq!(one == two, end == "commit");
+        place.run(&first, "delete from turnabout.job").await;
+    }
+}

@@ -1,0 +1,81 @@
+//! Taking jobs while others come and go: callers who give up, transactions that commit late.
+
+use std::collections::HashSet;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+cases![
+    a_take_that_is_dropped_keeps_nothing_locked,
+    a_job_that_commits_late_is_taken_soon,
+];
+
+/// A future that is given up after it was polled so often.
+async fn polled<T>(times: usize, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    let mut left = times;
+    futures_util::future::poll_fn(move |cx| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        future.as_mut().poll(cx).map(Some)
+    })
+    .await
+}
+
+async fn a_take_that_is_dropped_keeps_nothing_locked(place: &Place) {
+    let store = place.open().await;
+    let flood: Vec<NewJob> = (0..500).map(|i| job(&format!("g{}", i % 7))).collect();
+    let all: HashSet<JobId> = add(&store, flood).await.into_iter().collect();
+    let mut fickle = executor(&store, &["work"]).await;
+    let mut steady = executor(&store, &["work"]).await;
+    let mut taken: HashSet<JobId> = HashSet::new();
+    let mut finished = 0;
+    for times in 1..=40 {
+        if let Some(jobs) = polled(times, fickle.try_take(2)).await {
+            finished += 1;
+            taken.extend(jobs.expect("take works").0.iter().map(|job| job.id));
+        }
+        let began = Instant::now();
+        let jobs = steady.take(1).await;
+        assert_eq!(jobs.len(), 1, "after {times} polls");
+        // A place that stayed locked would be freed by the server, but not before two seconds.
+        assert!(began.elapsed() < Duration::from_millis(1500), "after {times} polls");
+        assert!(taken.insert(jobs[0].id), "no job twice");
+    }
+    assert!(finished > 0, "so that all parts of a take were given up in");
+    // What it claimed without hearing of it comes back with its heartbeat; nothing else is missing.
+    let held = fickle.heartbeat().await.held;
+    taken.extend(held.iter().map(|(id, ..)| *id));
+    taken.extend(steady.drain(100).await.iter().map(|job| job.id));
+    assert_eq!(taken, all);
+}
+
+async fn a_job_that_commits_late_is_taken_soon(place: &Place) {
+    let store = place.open().await;
+    let mut exec = executor(&store, &["work"]).await;
+    let client = place.client().await;
+    client.batch_execute("begin").await.expect("it begins");
+    let late = place
+        .submit(&client, "'work', \"group\" => 'a'")
+        .await
+        .expect("submitted");
+    let early = add(&store, vec![job("a"), job("a"), job("a")]).await;
+    let jobs = exec.take(10).await;
+    assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), early);
+    client.batch_execute("commit").await.expect("it commits");
+    let began = Instant::now();
+    loop {
+        if let [job] = &exec.take(1).await[..] {
+            assert_eq!(job.id, late);
+            assert!(job.seq < jobs[0].seq, "it came before the mark");
+            break;
+        }
+        // About a second, and the machine may be busy.
+        assert!(began.elapsed() < Duration::from_secs(10), "it is never taken");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

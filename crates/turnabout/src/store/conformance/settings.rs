@@ -1,0 +1,139 @@
+//! Weights and pauses act at once on jobs already waiting.
+
+use super::world::groups;
+use super::{World, cases, job};
+use crate::group::{GroupSettings, TaskLimits};
+use crate::store::{NewJob, Setting};
+
+async fn set_group(world: &World, group: &str, settings: GroupSettings) {
+    let setting = Setting::Group(group.to_owned(), settings);
+    world.store.set(setting).await.expect("it is set");
+}
+
+async fn set_task(world: &World, task: &str, limits: TaskLimits) {
+    let setting = Setting::Task(task.to_owned(), limits);
+    world.store.set(setting).await.expect("it is set");
+}
+
+fn weight(weight: u32) -> GroupSettings {
+    GroupSettings {
+        weight,
+        ..GroupSettings::default()
+    }
+}
+
+async fn settings_are_kept_and_their_defaults_forgotten(world: &World) {
+    let before = world.store.settings().await.expect("it works");
+    assert!(before.groups.is_empty() && before.tasks.is_empty());
+    let heavy = GroupSettings {
+        weight: 7,
+        max_running: Some(3),
+        paused: true,
+    };
+    let limits = TaskLimits {
+        max_running: Some(0),
+        paused: true,
+    };
+    set_group(world, "a", heavy).await;
+    set_task(world, "mail", limits).await;
+    let set = world.store.settings().await.expect("it works");
+    assert!(set.version > before.version, "every change has a version of its own");
+    assert_eq!((set.group("a"), set.task("mail")), (heavy, limits));
+    assert_eq!(
+        (set.group("b"), set.task("work")),
+        (GroupSettings::default(), TaskLimits::default())
+    );
+    set_group(world, "a", weight(2)).await;
+    set_task(world, "mail", TaskLimits::default()).await;
+    let reset = world.store.settings().await.expect("it works");
+    assert!(reset.version > set.version);
+    assert_eq!(reset.group("a"), weight(2));
+    assert!(reset.tasks.is_empty());
+    set_group(world, "a", GroupSettings::default()).await;
+    assert!(world.store.settings().await.expect("it works").groups.is_empty());
+}
+
+async fn a_weight_acts_at_once_on_jobs_already_waiting(world: &World) {
+    let mut exec = world.executor().await;
+    for group in ["a", "b"] {
+        world.flood(group, 40).await;
+    }
+    let mut served = groups(&exec.take(4).await).concat();
+    set_group(world, "a", weight(3)).await;
+    for _ in 0..8 {
+        served.push_str(&exec.take_one().await.group);
+    }
+    set_group(world, "a", weight(1)).await;
+    for _ in 0..4 {
+        served.push_str(&exec.take_one().await.group);
+    }
+    assert_eq!(served, "ababaaabaaababab");
+}
+
+async fn a_paused_group_gives_nothing_until_it_is_resumed(world: &World) {
+    let mut exec = world.executor().await;
+    world.flood("a", 3).await;
+    world.flood("b", 3).await;
+    let paused = GroupSettings {
+        paused: true,
+        ..GroupSettings::default()
+    };
+    set_group(world, "a", paused).await;
+    let mut served = Vec::new();
+    for _ in 0..6 {
+        served.extend(exec.take(2).await);
+    }
+    assert_eq!(groups(&served), ["b", "b", "b"]);
+    let (jobs, found) = exec.try_take(1).await.expect("it works");
+    assert!(jobs.is_empty() && !found, "nothing that may be taken is ready");
+    set_group(world, "a", GroupSettings::default()).await;
+    exec.turns.forgive();
+    assert_eq!(groups(&exec.take(5).await), ["a", "a", "a"]);
+}
+
+async fn a_paused_task_is_stepped_over(world: &World) {
+    let mut exec = world.executor_of(&["default"], &["work", "mail"]).await;
+    let mail = NewJob {
+        task: "mail".to_owned(),
+        ..job("a")
+    };
+    let mails = [world.add(mail.clone()).await, world.add(mail).await];
+    let work = world.add(job("a")).await;
+    let paused = TaskLimits {
+        paused: true,
+        ..TaskLimits::default()
+    };
+    set_task(world, "mail", paused).await;
+    let taken = exec.take(5).await;
+    assert_eq!(super::world::ids(&taken), [work]);
+    assert!(exec.take(5).await.is_empty());
+    set_task(world, "mail", TaskLimits::default()).await;
+    exec.turns.forgive();
+    assert_eq!(super::world::ids(&exec.take(5).await), mails);
+}
+
+async fn a_take_says_which_settings_were_in_force(world: &World) {
+    use crate::store::Take;
+    let exec = world.executor().await;
+    set_group(world, "a", weight(4)).await;
+    let take = Take {
+        executor: exec.incarnation,
+        number: 1,
+        kind: exec.kind.clone(),
+        queues: vec!["default".to_owned()],
+        tasks: std::sync::Arc::new(["work".to_owned()].into()),
+        want: 1,
+        turns: exec.turns.clone(),
+    };
+    let taken = world.store.take(take).await.expect("it works");
+    assert_eq!(*taken.settings, *world.store.settings().await.expect("it works"));
+    assert_eq!(taken.settings.group("a").weight, 4);
+}
+
+cases!(
+    settings_are_kept_and_their_defaults_forgotten,
+    a_weight_acts_at_once_on_jobs_already_waiting,
+    a_paused_group_gives_nothing_until_it_is_resumed,
+    a_paused_task_is_stepped_over,
+    a_take_says_which_settings_were_in_force,
+);

@@ -1,0 +1,312 @@
+//! The model: a store in plain collections behind one lock, built on the pure files. What it does is what the other
+//! stores must do: it is the oracle of the random tests, and the quickest store to run every other case on.
+//!
+//! It is written to be obviously right, not to be fast: whole jobs in maps, and one index of the ready ones.
+
+mod change;
+mod claim;
+mod look;
+mod submit;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use tokio::sync::broadcast;
+use uuid::Uuid;
+
+use super::{
+    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Setting, Settle, Settled, Signal, Standpoint, Store,
+    StoreOptions, Submitted, Take, Taken, Which,
+};
+use crate::clock::{Clock, after};
+use crate::error::Result;
+use crate::group::Settings;
+use crate::job::{Job, JobId, Lane, State};
+use crate::lifecycle::{Change, Event, Place, Policy};
+use crate::task::TaskSettings;
+use crate::turn::{Charge, Ring};
+
+/// A store in memory, for tests.
+#[derive(Debug)]
+pub(crate) struct Model {
+    options: StoreOptions,
+    tables: Mutex<Tables>,
+    signals: broadcast::Sender<Signal>,
+}
+
+/// A ready job's place: queue, group, lane, task, seq. The order is that of the stores' ready index.
+type Place5 = (String, String, Lane, String, i64);
+
+/// Everything that the model keeps.
+#[derive(Debug, Default)]
+struct Tables {
+    live: BTreeMap<JobId, Job>,
+    ended: BTreeMap<JobId, Job>,
+    /// Kept by `put` and `remove`: where the ready jobs are.
+    ready: BTreeMap<Place5, JobId>,
+    /// Kept by `put` and `remove`: group, task and unique key of unfinished jobs.
+    unique: HashMap<(String, String, String), JobId>,
+    executors: BTreeMap<Uuid, ExecutorInfo>,
+    tasks: BTreeMap<String, TaskSettings>,
+    rings: HashMap<String, Ring>,
+    accounts: HashMap<(String, String), f64>,
+    settings: Arc<Settings>,
+    seq: i64,
+}
+
+impl Model {
+    pub(crate) fn new(options: StoreOptions) -> Arc<Self> {
+        Arc::new(Self {
+            options,
+            tables: Mutex::default(),
+            signals: broadcast::Sender::new(1024),
+        })
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.options.clock.now()
+    }
+
+    fn signal(&self, signal: Signal) {
+        // Nobody listens: nobody needs to know.
+        let _ = self.signals.send(signal);
+    }
+
+    /// Writes what a rule said about a job, and tells whom it concerns.
+    fn apply(&self, tables: &mut Tables, mut job: Job, change: &Change) {
+        let now = self.now();
+        let was_held = matches!(job.state, State::Scheduled | State::Running);
+        let is_held = matches!(change.state, State::Scheduled | State::Running);
+        tables.remove(job.id);
+        job.state = change.state;
+        job.reason = change.reason;
+        job.cancelling = change.cancelling;
+        job.priority = change.priority;
+        job.attempts = change.attempts;
+        job.interruptions = change.interruptions;
+        job.losses = change.losses;
+        match change.place {
+            Place::Ready(lane) => {
+                // Out of parking or history it goes to the end of its lane; otherwise it keeps its place.
+                if job.due.is_some() || job.finished.is_some() {
+                    job.seq = tables.next_seq();
+                }
+                job.due = None;
+                job.finished = None;
+                job.claim = None;
+                job.lane = Some(lane);
+            }
+            Place::Parked(delay) => {
+                job.due = Some(after(now, delay));
+                job.claim = None;
+                job.lane = None;
+                self.signal(Signal::Due(delay));
+            }
+            Place::StillParked | Place::Gone => {}
+            Place::Held => {
+                job.due = None;
+                job.lane = None;
+            }
+            Place::History => {
+                job.due = None;
+                job.lane = None;
+                job.finished = Some(now);
+            }
+        }
+        self.signal(Signal::Changed(job.id));
+        if job.cancelling && is_held {
+            self.signal(Signal::Cancel(job.id));
+        }
+        if was_held != is_held {
+            self.signal(Signal::Ready);
+        }
+        match change.place {
+            Place::Gone => {}
+            Place::History if self.options.retention.is_zero() => {}
+            Place::History => {
+                tables.ended.insert(job.id, job);
+            }
+            _ => tables.put(job),
+        }
+    }
+}
+
+impl Tables {
+    fn next_seq(&mut self) -> i64 {
+        self.seq += 1;
+        self.seq
+    }
+
+    /// A job, unfinished or ended.
+    fn job(&self, id: JobId) -> Option<&Job> {
+        self.live.get(&id).or_else(|| self.ended.get(&id))
+    }
+
+    /// Adds an unfinished job.
+    fn put(&mut self, job: Job) {
+        if let Some(place) = place(&job) {
+            self.ready.insert(place, job.id);
+        }
+        if let Some(key) = key(&job) {
+            self.unique.insert(key, job.id);
+        }
+        self.live.insert(job.id, job);
+    }
+
+    /// Takes a job out, unfinished or ended.
+    fn remove(&mut self, id: JobId) {
+        self.ended.remove(&id);
+        let Some(job) = self.live.remove(&id) else { return };
+        if let Some(place) = place(&job) {
+            self.ready.remove(&place);
+        }
+        if let Some(key) = key(&job) {
+            self.unique.remove(&key);
+        }
+    }
+
+    /// What a task says about running its jobs again: as published, else the defaults.
+    fn policy(&self, task: &str) -> Policy {
+        self.tasks.get(task).map_or_else(Policy::default, |t| t.policy)
+    }
+
+    /// The jobs in executors' hands.
+    fn held(&self) -> impl Iterator<Item = &Job> {
+        self.live
+            .values()
+            .filter(|j| matches!(j.state, State::Scheduled | State::Running))
+    }
+}
+
+fn place(job: &Job) -> Option<Place5> {
+    let lane = job.lane?;
+    Some((job.queue.clone(), job.group.clone(), lane, job.task.clone(), job.seq))
+}
+
+fn key(job: &Job) -> Option<(String, String, String)> {
+    let unique = job.unique.clone()?;
+    Some((job.group.clone(), job.task.clone(), unique))
+}
+
+#[async_trait]
+impl Store for Model {
+    fn clock(&self) -> &Clock {
+        &self.options.clock
+    }
+
+    fn signals(&self) -> broadcast::Receiver<Signal> {
+        self.signals.subscribe()
+    }
+
+    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
+        Ok(self.insert(jobs))
+    }
+
+    async fn take(&self, take: Take) -> Result<Taken> {
+        self.claim(take)
+    }
+
+    async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
+        Ok(self.mark_started(executor, jobs))
+    }
+
+    async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
+        let tables = &mut *self.tables();
+        Ok(jobs.into_iter().map(|s| self.settle_one(tables, executor, s)).collect())
+    }
+
+    async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
+        self.happen(which, event)
+    }
+
+    async fn promote(&self, limit: u32) -> Result<Promoted> {
+        Ok(self.promote_due(limit))
+    }
+
+    async fn register(&self, executor: &ExecutorInfo, _kind: &str, tasks: &[TaskSettings]) -> Result<()> {
+        let tables = &mut *self.tables();
+        tables.executors.insert(executor.incarnation, executor.clone());
+        for task in tasks {
+            tables.tasks.insert(task.name.clone(), task.clone());
+        }
+        Ok(())
+    }
+
+    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
+        Ok(self.beat(executor, beat))
+    }
+
+    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
+        Ok(self.lose(executor, beat))
+    }
+
+    async fn deregister(&self, executor: Uuid) -> Result<()> {
+        self.tables().executors.remove(&executor);
+        Ok(())
+    }
+
+    async fn doze(&self, _executor: Uuid, _asleep: bool) -> Result<()> {
+        Ok(())
+    }
+
+    async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
+        let tables = self.tables();
+        Ok(ids.iter().filter_map(|id| tables.job(*id)).cloned().collect())
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
+        Ok(self.tables().matching(filter))
+    }
+
+    async fn counts(&self) -> Result<Counts> {
+        Ok(self.tables().counts())
+    }
+
+    async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
+        Ok(self.tables().standpoint(id))
+    }
+
+    async fn settings(&self) -> Result<Arc<Settings>> {
+        Ok(self.tables().settings.clone())
+    }
+
+    async fn set(&self, setting: Setting) -> Result<()> {
+        self.tables().set(setting);
+        self.signal(Signal::Ready);
+        Ok(())
+    }
+
+    async fn tasks(&self) -> Result<Vec<TaskSettings>> {
+        Ok(self.tables().tasks.values().cloned().collect())
+    }
+
+    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
+        let tables = &mut *self.tables();
+        let accounts = charges.into_iter().map(|charge| {
+            let account = tables
+                .accounts
+                .entry((kind.to_owned(), charge.group.clone()))
+                .or_insert(charge.floor);
+            *account = account.max(charge.floor) + charge.add;
+            (charge.group, *account)
+        });
+        Ok(accounts.collect())
+    }
+
+    async fn prune(&self) -> Result<u64> {
+        let now = self.now();
+        let tables = &mut *self.tables();
+        let before = tables.ended.len();
+        tables.ended.retain(|_, job| {
+            job.finished
+                .is_none_or(|finished| after(finished, self.options.retention) > now)
+        });
+        Ok((before - tables.ended.len()) as u64)
+    }
+}

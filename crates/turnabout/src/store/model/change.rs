@@ -1,0 +1,171 @@
+//! What happens to jobs from outside: cancel, restart, expiry, promotion, the loss of an executor.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{Model, Tables};
+use crate::clock::until;
+use crate::error::{Error, Result};
+use crate::group::{GroupSettings, TaskLimits};
+use crate::job::{Claim, Job, JobId, State};
+use crate::lifecycle::{Event, decide};
+use crate::store::{Beat, Changed, Promoted, Setting, Signal, Which};
+
+impl Model {
+    pub(super) fn happen(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
+        let now = self.now();
+        let tables = &mut *self.tables();
+        let ids = match which {
+            Which::Ids(ids) => ids,
+            Which::Expired(limit) => tables.expired(now, limit),
+        };
+        if event == Event::Restart {
+            tables.check_keys(&ids)?;
+        }
+        let mut changed = Vec::new();
+        for id in ids {
+            let Some(job) = tables.job(id).cloned() else { continue };
+            changed.push(self.happen_to(tables, job, event));
+        }
+        Ok(changed)
+    }
+
+    fn happen_to(&self, tables: &mut Tables, job: Job, event: Event) -> Changed {
+        let outcome = decide(&job.standing(), &event, &tables.policy(&job.task), 0.0);
+        if let Ok(change) = &outcome {
+            let mut next = job.clone();
+            if event == Event::Restart {
+                next = fresh(next);
+            }
+            self.apply(tables, next, change);
+        }
+        Changed { job, outcome }
+    }
+
+    pub(super) fn promote_due(&self, limit: u32) -> Promoted {
+        let now = self.now();
+        let tables = &mut *self.tables();
+        let mut due: Vec<(Timestamp, JobId)> = tables.live.values().filter_map(|j| Some((j.due?, j.id))).collect();
+        due.retain(|(moment, _)| *moment <= now);
+        due.sort_unstable();
+        due.truncate(limit as usize);
+        let mut jobs = 0;
+        for (_, id) in due {
+            let Some(job) = tables.live.get(&id).cloned() else {
+                continue;
+            };
+            jobs += u32::from(self.happen_to(tables, job, Event::Promote).outcome.is_ok());
+        }
+        if jobs > 0 {
+            self.signal(Signal::Ready);
+        }
+        Promoted {
+            jobs,
+            next: tables.next_due(now),
+        }
+    }
+
+    pub(super) fn beat(&self, executor: Uuid, beat: i64) -> Beat {
+        let tables = &mut *self.tables();
+        let alive = tables.executors.get_mut(&executor).is_some_and(|known| {
+            known.beat = beat;
+            true
+        });
+        let held = tables.held().filter_map(|job| {
+            let claim = job.claim.filter(|c| c.executor == executor)?;
+            Some((job.id, claim.number, job.cancelling))
+        });
+        Beat {
+            alive,
+            held: held.collect(),
+            peers: tables.executors.values().map(|e| (e.incarnation, e.beat)).collect(),
+        }
+    }
+
+    pub(super) fn lose(&self, executor: Uuid, beat: i64) -> u32 {
+        let tables = &mut *self.tables();
+        let lost = match tables.executors.get(&executor) {
+            Some(known) if known.beat != beat => return 0,
+            Some(_) => Some(executor),
+            None => None,
+        };
+        tables.executors.remove(&executor);
+        let is_lost = |claim: Claim| match lost {
+            Some(executor) => claim.executor == executor,
+            None => !tables.executors.contains_key(&claim.executor),
+        };
+        let held = tables.held().filter(|job| job.claim.is_some_and(is_lost));
+        let orphans: Vec<Job> = held.cloned().collect();
+        let count = orphans.len() as u32;
+        for job in orphans {
+            self.happen_to(tables, job, Event::Lose);
+        }
+        count
+    }
+}
+
+impl Tables {
+    fn expired(&self, now: Timestamp, limit: u32) -> Vec<JobId> {
+        let mut expired: Vec<(Timestamp, JobId)> = self
+            .live
+            .values()
+            .filter(|job| job.state == State::Waiting)
+            .filter_map(|job| Some((job.expires?, job.id)))
+            .filter(|(moment, _)| *moment <= now)
+            .collect();
+        expired.sort_unstable();
+        expired.into_iter().take(limit as usize).map(|(_, id)| id).collect()
+    }
+
+    /// A restarted job wants its unique key back.
+    fn check_keys(&self, ids: &[JobId]) -> Result<()> {
+        let wanted = ids.iter().filter_map(|id| self.ended.get(id)).filter_map(super::key);
+        let mut seen = std::collections::HashSet::new();
+        for key in wanted {
+            if self.unique.contains_key(&key) || !seen.insert(key) {
+                return Err(Error::Conflict("unique key"));
+            }
+        }
+        Ok(())
+    }
+
+    /// How long until the next parked job is due.
+    pub(super) fn next_due(&self, now: Timestamp) -> Option<Duration> {
+        let next = self.live.values().filter_map(|job| job.due).min()?;
+        Some(until(now, next))
+    }
+
+    pub(super) fn set(&mut self, setting: Setting) {
+        let mut settings = (*self.settings).clone();
+        settings.version += 1;
+        match setting {
+            Setting::Group(name, set) if set == GroupSettings::default() => {
+                settings.groups.remove(&name);
+            }
+            Setting::Group(name, set) => {
+                settings.groups.insert(name, set);
+            }
+            Setting::Task(name, set) if set == TaskLimits::default() => {
+                settings.tasks.remove(&name);
+            }
+            Setting::Task(name, set) => {
+                settings.tasks.insert(name, set);
+            }
+        }
+        self.settings = std::sync::Arc::new(settings);
+    }
+}
+
+/// A restarted job has no past but what was submitted. An expiry that has come would end it again at once.
+fn fresh(job: Job) -> Job {
+    Job {
+        expires: None,
+        started: None,
+        error: None,
+        result: None,
+        claim: None,
+        ..job
+    }
+}

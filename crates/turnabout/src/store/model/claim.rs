@@ -1,0 +1,254 @@
+//! Handing out jobs and what comes of them: peek, claim, start, settle.
+
+use std::ops::Bound;
+
+use uuid::Uuid;
+
+use super::{Model, Tables};
+use crate::clock::after;
+use crate::error::{Error, Result};
+use crate::group::{Cap, Settings};
+use crate::job::{Claim, Claimed, Job, JobId, Lane, State};
+use crate::lifecycle::{Event, Policy, decide};
+use crate::store::{Settle, Settled, Take, Taken};
+use crate::turn::{Candidate, Peeked, Pick, Ring, Round, Stream, interleave};
+
+impl Model {
+    pub(super) fn claim(&self, take: Take) -> Result<Taken> {
+        let tables = &mut *self.tables();
+        if !tables.executors.contains_key(&take.executor) {
+            return Err(Error::LeaseLost);
+        }
+        let settings = tables.settings.clone();
+        let ring = tables.rings.get(&take.kind).cloned().unwrap_or_default();
+        let peeked = tables.peek(&ring, &take, &settings);
+        let mut round = Round::begin(take.turns, &ring, peeked, take.want, &take.tasks, &settings);
+        tables.rings.insert(take.kind, round.ring.clone());
+        for cap in round.caps(&settings) {
+            let limit = match &cap {
+                Cap::Group(group) => settings.group(group).max_running,
+                Cap::Task(task) => settings.task(task).max_running,
+            };
+            let running = tables.running(&cap);
+            round.allow(cap, limit.unwrap_or(u32::MAX).saturating_sub(running));
+        }
+        let claim = Claim {
+            executor: take.executor,
+            number: take.number,
+        };
+        let (mut jobs, mut asked) = (Vec::new(), Vec::new());
+        loop {
+            let picks = round.picks();
+            if picks.is_empty() {
+                break;
+            }
+            let mut taken = Vec::new();
+            for pick in &picks {
+                for id in tables.first_of(pick) {
+                    taken.extend(self.hand_over(tables, id, claim));
+                }
+            }
+            round.took(&picks, &taken);
+            jobs.extend(taken);
+            asked.extend(picks);
+        }
+        Ok(Taken {
+            jobs: interleave(jobs, &asked),
+            found: round.found,
+            turns: round.end(),
+            settings,
+        })
+    }
+
+    fn hand_over(&self, tables: &mut Tables, id: JobId, claim: Claim) -> Option<Claimed> {
+        let mut job = tables.live.get(&id)?.clone();
+        let change = decide(&job.standing(), &Event::Claim, &Policy::default(), 0.0).ok()?;
+        let claimed = claimed(&job, job.lane?, claim.number);
+        job.claim = Some(claim);
+        self.apply(tables, job, &change);
+        Some(claimed)
+    }
+
+    pub(super) fn mark_started(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Vec<(JobId, Settled)> {
+        let now = self.now();
+        let tables = &mut *self.tables();
+        let mut trouble = Vec::new();
+        for (id, number, attempts) in jobs {
+            let claim = Claim { executor, number };
+            match tables.fence(id, claim) {
+                Fence::Held(job) if job.cancelling => trouble.push((id, Settled::Cancelling)),
+                Fence::Held(mut job) => {
+                    job.state = State::Running;
+                    job.attempts = attempts;
+                    job.started = Some(now);
+                    tables.put(*job);
+                }
+                Fence::Ended => {}
+                Fence::Gone => trouble.push((id, Settled::Lost)),
+            }
+        }
+        trouble
+    }
+
+    pub(super) fn settle_one(&self, tables: &mut Tables, executor: Uuid, settle: Settle) -> Settled {
+        let claim = Claim {
+            executor,
+            number: settle.number,
+        };
+        match tables.fence(settle.id, claim) {
+            Fence::Held(job) if job.cancelling != settle.cancelling => Settled::Cancelling,
+            Fence::Held(mut job) => {
+                job.result = settle.result.or(job.result);
+                job.error = settle.error.or(job.error);
+                if let Some(ran) = settle.ran {
+                    job.started = Some(before(self.now(), ran));
+                }
+                self.apply(tables, *job, &settle.change);
+                Settled::Done
+            }
+            Fence::Ended => Settled::Done,
+            Fence::Gone => Settled::Lost,
+        }
+    }
+}
+
+/// Whether a job is still in the hands that a claim put it in.
+enum Fence {
+    Held(Box<Job>),
+    Ended,
+    Gone,
+}
+
+impl Tables {
+    fn fence(&self, id: JobId, claim: Claim) -> Fence {
+        let of_claim = |job: &&Job| job.claim == Some(claim);
+        match self.live.get(&id).filter(of_claim) {
+            Some(job) => Fence::Held(Box::new(job.clone())),
+            None if self.ended.get(&id).as_ref().is_some_and(of_claim) => Fence::Ended,
+            None => Fence::Gone,
+        }
+    }
+
+    /// What is in executors' hands under a cap.
+    pub(super) fn running(&self, cap: &Cap) -> u32 {
+        let under = |job: &&Job| match cap {
+            Cap::Group(group) => job.group == *group,
+            Cap::Task(task) => job.task == *task,
+        };
+        self.held().filter(under).count() as u32
+    }
+
+    fn peek(&self, ring: &Ring, take: &Take, settings: &Settings) -> Peeked {
+        let peeks = take.queues.iter().map(|q| self.peek_queue(ring, q, take, settings));
+        Peeked::merge(ring, peeks.collect())
+    }
+
+    /// The groups of one queue from the place on, once round the ring, until the window is full of groups that can
+    /// give something. Those that cannot are shown too, so that they are benched; those on the bench are not.
+    fn peek_queue(&self, ring: &Ring, queue: &str, take: &Take, settings: &Settings) -> Peeked {
+        let mut all: Vec<Candidate> = Vec::new();
+        let mut group = String::new();
+        while let Some(found) = self.next_group(queue, &group) {
+            group.clone_from(&found.group);
+            if !take.turns.benched().contains(&found.group) {
+                all.push(found);
+            }
+        }
+        all.sort_by_key(|c| ring.wraps(&c.group));
+        let useful = |candidate: &Candidate| {
+            let known = |s: &Stream| take.tasks.contains(&s.task) && !settings.task(&s.task).paused;
+            !settings.group(&candidate.group).paused && candidate.streams.iter().any(known)
+        };
+        let last = all
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| useful(c))
+            .nth(take.turns.window(take.want).max(1) - 1);
+        let end = last.map_or(all.len(), |(at, _)| at + 1);
+        let complete = end == all.len();
+        all.truncate(end);
+        Peeked { groups: all, complete }
+    }
+
+    /// The group with ready jobs that follows `group`, and its streams.
+    fn next_group(&self, queue: &str, group: &str) -> Option<Candidate> {
+        // The end of `group`: no name has a NUL in it.
+        let from = (
+            queue.to_owned(),
+            format!("{group}\0"),
+            Lane::Retry,
+            String::new(),
+            i64::MIN,
+        );
+        let ((found_queue, found, ..), _) = self.ready.range((Bound::Included(from), Bound::Unbounded)).next()?;
+        if found_queue != queue {
+            return None;
+        }
+        let mut streams = Vec::new();
+        let mut from = (queue.to_owned(), found.clone(), Lane::Retry, String::new(), i64::MIN);
+        while let Some(((q, g, lane, task, _), _)) = self.ready.range((Bound::Excluded(&from), Bound::Unbounded)).next()
+        {
+            if q != queue || g != found {
+                break;
+            }
+            streams.push(Stream {
+                lane: *lane,
+                queue: q.clone(),
+                task: task.clone(),
+            });
+            from = (q.clone(), g.clone(), *lane, task.clone(), i64::MAX);
+        }
+        Some(Candidate {
+            group: found.clone(),
+            streams,
+        })
+    }
+
+    /// The jobs that a pick names: lowest `seq` first over its streams, none giving more than its limit.
+    fn first_of(&self, pick: &Pick) -> Vec<JobId> {
+        let mut jobs: Vec<(i64, JobId)> = Vec::new();
+        for (stream, limit) in &pick.streams {
+            let place = |seq| {
+                (
+                    stream.queue.clone(),
+                    pick.group.clone(),
+                    pick.lane,
+                    stream.task.clone(),
+                    seq,
+                )
+            };
+            let range = self.ready.range(place(i64::MIN)..=place(i64::MAX));
+            jobs.extend(range.take(*limit as usize).map(|(place, id)| (place.4, *id)));
+        }
+        jobs.sort_unstable();
+        jobs.into_iter().take(pick.jobs as usize).map(|(_, id)| id).collect()
+    }
+}
+
+fn before(now: jiff::Timestamp, ran: std::time::Duration) -> jiff::Timestamp {
+    jiff::SignedDuration::try_from(ran)
+        .ok()
+        .and_then(|ran| now.checked_sub(ran).ok())
+        .unwrap_or_else(|| after(now, std::time::Duration::ZERO))
+}
+
+fn claimed(job: &Job, lane: Lane, number: i64) -> Claimed {
+    Claimed {
+        id: job.id,
+        number,
+        task: job.task.clone(),
+        group: job.group.clone(),
+        owner: job.owner.clone(),
+        priority: job.priority,
+        lane,
+        seq: job.seq,
+        args: job.args.clone(),
+        items: job.items,
+        meta: job.meta.clone(),
+        parent: job.parent,
+        submitted: job.submitted,
+        attempts: job.attempts,
+        interruptions: job.interruptions,
+        losses: job.losses,
+    }
+}

@@ -1,0 +1,107 @@
+//! Looking at what is there: lists, counts, why a job waits.
+
+use std::collections::BTreeSet;
+
+use super::{Model, Tables};
+use crate::group::Cap;
+use crate::job::{Job, JobId, State};
+use crate::store::{Counts, Filter, Standpoint};
+
+impl Tables {
+    pub(super) fn matching(&self, filter: &Filter) -> Vec<Job> {
+        let wanted = |job: &&Job| {
+            (filter.states.is_empty() || filter.states.contains(&job.state))
+                && filter.task.as_ref().is_none_or(|task| *task == job.task)
+                && filter.group.as_ref().is_none_or(|group| *group == job.group)
+                && filter
+                    .owner
+                    .as_ref()
+                    .is_none_or(|owner| job.owner.as_ref() == Some(owner))
+                && filter.queue.as_ref().is_none_or(|queue| *queue == job.queue)
+                && filter.before.is_none_or(|before| job.id < before)
+        };
+        let mut jobs: Vec<Job> = self
+            .live
+            .values()
+            .chain(self.ended.values())
+            .filter(wanted)
+            .cloned()
+            .collect();
+        jobs.sort_by_key(|job| std::cmp::Reverse(job.id));
+        jobs.truncate(filter.limit as usize);
+        jobs
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let held = self.held().count() as u64;
+        let ready = self.ready.len() as u64;
+        Counts {
+            ready,
+            parked: self.live.len() as u64 - held - ready,
+            held,
+            ended: self.ended.len() as u64,
+        }
+    }
+
+    pub(super) fn standpoint(&self, id: JobId) -> Option<Standpoint> {
+        let job = self.job(id)?.clone();
+        let ahead = match super::place(&job) {
+            Some(place) => {
+                let first = (place.0.clone(), place.1.clone(), place.2, place.3.clone(), i64::MIN);
+                self.ready.range(first..place).count() as u64
+            }
+            None => 0,
+        };
+        let groups: BTreeSet<&String> = self.ready.keys().filter(|p| p.0 == job.queue).map(|p| &p.1).collect();
+        let settings = (self.settings.group(&job.group), self.settings.task(&job.task));
+        let caps = [
+            settings.0.max_running.map(|max| (Cap::Group(job.group.clone()), max)),
+            settings.1.max_running.map(|max| (Cap::Task(job.task.clone()), max)),
+        ];
+        let running = caps.into_iter().flatten().map(|(cap, max)| {
+            let running = self.running(&cap);
+            (cap, running, max)
+        });
+        Some(Standpoint {
+            ahead,
+            groups: groups.len() as u64,
+            running: running.collect(),
+            known: self
+                .executors
+                .values()
+                .any(|e| e.queues.contains(&job.queue) && e.tasks.contains(&job.task)),
+            settings,
+            job: job.clone(),
+        })
+    }
+}
+
+impl Model {
+    /// No job is in two places, and the indexes say what the jobs say.
+    pub(crate) fn check(&self) {
+        self.tables().check();
+    }
+}
+
+impl Tables {
+    fn check(&self) {
+        assert!(
+            self.live.keys().all(|id| !self.ended.contains_key(id)),
+            "a job is live and ended"
+        );
+        let lanes = self.live.values().filter(|job| job.lane.is_some()).count();
+        assert_eq!(lanes, self.ready.len(), "the ready index has lost a job");
+        for job in self.live.values() {
+            let held = matches!(job.state, State::Scheduled | State::Running);
+            assert!(!job.state.is_final(), "{} has ended and is live", job.id);
+            assert_eq!(
+                held,
+                job.claim.is_some(),
+                "{} is held by nobody, or not held by someone",
+                job.id
+            );
+            let places = [held, job.lane.is_some(), job.due.is_some()];
+            assert_eq!(places.iter().filter(|p| **p).count(), 1, "{} is in one place", job.id);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Submitting: given ids and unique keys are looked up under the lock, so there is no race to lose.
+
+use super::{Model, Tables};
+use crate::clock::after;
+use crate::error::{Error, Result};
+use crate::job::{Job, JobId, Priority, State};
+use crate::store::{ID_AHEAD, ID_PAST, NewJob, Signal, Submitted};
+use jiff::Timestamp;
+
+impl Model {
+    pub(super) fn insert(&self, jobs: Vec<NewJob>) -> Vec<Result<Submitted>> {
+        let now = self.now();
+        let tables = &mut *self.tables();
+        let outcomes: Vec<_> = jobs.into_iter().map(|job| tables.insert(job, now)).collect();
+        if outcomes.iter().flatten().any(|s| s.new) {
+            self.signal(Signal::Ready);
+            if let Some(next) = tables.next_due(now) {
+                self.signal(Signal::Due(next));
+            }
+        }
+        outcomes
+    }
+}
+
+impl Tables {
+    fn insert(&mut self, new: NewJob, now: Timestamp) -> Result<Submitted> {
+        if let Some(job) = self.job(new.id) {
+            // Whose job it is must not be told.
+            return if new.id_given && job.group == new.group {
+                Ok(Submitted { id: job.id, new: false })
+            } else {
+                Err(Error::Conflict("job id"))
+            };
+        }
+        if new.id_given {
+            check_id(new.id, now)?;
+        }
+        if let Some(unique) = &new.unique {
+            let key = (new.group.clone(), new.task.clone(), unique.clone());
+            if let Some(id) = self.unique.get(&key) {
+                return Ok(Submitted { id: *id, new: false });
+            }
+        }
+        let task = self.tasks.get(&new.task);
+        let queue = new.queue.or_else(|| task.map(|t| t.queue.clone()));
+        let priority = new.priority.or_else(|| task.map(|t| t.priority));
+        let priority = priority.unwrap_or(Priority::Normal);
+        let due = new.when.moment(now);
+        let id = new.id;
+        let job = Job {
+            id,
+            task: new.task,
+            group: new.group,
+            owner: new.owner,
+            queue: queue.unwrap_or_else(|| "default".to_owned()),
+            priority,
+            state: State::Waiting,
+            reason: None,
+            cancelling: false,
+            args: new.args,
+            items: new.items,
+            unique: new.unique,
+            meta: new.meta,
+            parent: new.parent,
+            submitted: now,
+            due,
+            expires: new.expires.expiry(now),
+            started: None,
+            finished: None,
+            attempts: 0,
+            interruptions: 0,
+            losses: 0,
+            error: None,
+            result: None,
+            claim: None,
+            lane: due.is_none().then(|| priority.into()),
+            seq: if due.is_none() { self.next_seq() } else { 0 },
+        };
+        self.put(job);
+        Ok(Submitted { id, new: true })
+    }
+}
+
+fn check_id(id: JobId, now: Timestamp) -> Result<()> {
+    let time = id
+        .time()
+        .ok_or_else(|| Error::invalid("job id", "is not a UUID of version 7"))?;
+    if after(time, ID_PAST) < now || time > after(now, ID_AHEAD) {
+        return Err(Error::invalid("job id", "its time is too far from now"));
+    }
+    Ok(())
+}

@@ -1,0 +1,260 @@
+//! The handle that applications hold: submit, look, change.
+//!
+//! What is behind it (which store, where) is decided once, by [`Jobs::open`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use jiff::Timestamp;
+
+use crate::error::{Error, Result};
+use crate::group::Settings;
+use crate::job::{Job, JobId, Priority};
+use crate::lifecycle::{Event, Place, Refusal};
+use crate::store::{Changed, Counts, NewJob, Store, Submitted, Which};
+use crate::submit::{Submission, Submit, submit_all};
+use crate::task::{Task, TaskSettings};
+
+mod explain;
+mod list;
+mod open;
+mod set;
+mod watch;
+
+pub use explain::Explanation;
+pub use list::{List, Page};
+pub use open::Open;
+pub use set::{SetGroup, SetTask};
+pub use watch::Watch;
+
+/// So many jobs are read by one call of the store.
+const READ_PORTION: usize = 1000;
+
+/// The jobs of one store. Cheap to clone; all clones share the store's connections.
+#[derive(Clone)]
+pub struct Jobs {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn Store>,
+    max_args: usize,
+    /// The millisecond of the last id and its number in that, so that ids sort in the order they were made.
+    last_id: AtomicU64,
+}
+
+/// What came of a cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cancel {
+    /// The job is cancelled.
+    Cancelled,
+    /// An executor holds the job: it was told to stop, and the job will end cancelled.
+    Cancelling,
+}
+
+impl Jobs {
+    /// Opens a store: `sqlite://jobs.db` (a file in the current folder), `sqlite:///var/lib/jobs.db`,
+    /// `sqlite::memory:`, or `postgres://user:password@host/database`. Say more about it, then await it.
+    ///
+    /// ```
+    /// # async fn example() -> turnabout::Result<()> {
+    /// use std::time::Duration;
+    /// use turnabout::Jobs;
+    ///
+    /// let jobs = Jobs::open("sqlite::memory:").retention(Duration::from_hours(24)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn open(url: impl Into<String>) -> Open {
+        Open::new(url.into())
+    }
+
+    /// The jobs of a store that is open already.
+    #[cfg(test)]
+    pub(crate) fn on(store: Arc<dyn Store>) -> Self {
+        Self::with(store, open::MAX_ARGS)
+    }
+
+    pub(crate) fn with(store: Arc<dyn Store>, max_args: usize) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                store,
+                max_args,
+                last_id: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.store
+    }
+
+    /// Checks what a caller says about a job, by this store's limits and clock.
+    pub(crate) fn check(&self, submission: Submission) -> Result<NewJob> {
+        let now = self.store().clock().now();
+        submission.check(self.inner.max_args, || self.next_id(now))
+    }
+
+    /// An id after all that were made by this handle. Where more than 4096 are made in a millisecond, the next ones are
+    /// borrowed: an id may be a little ahead of its time.
+    fn next_id(&self, now: Timestamp) -> JobId {
+        let present = u64::try_from(now.as_millisecond()).unwrap_or(0) << 12;
+        let after = |last: u64| present.max(last + 1);
+        let last = self
+            .inner
+            .last_id
+            .fetch_update(Relaxed, Relaxed, |last| Some(after(last)));
+        let next = after(last.unwrap_or_else(|last| last));
+        let moment = Timestamp::from_millisecond((next >> 12) as i64).unwrap_or(now);
+        JobId::nth(moment, (next & 0xfff) as u16)
+    }
+
+    /// Submits a job. Say more about it, then await it.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize)] struct Mail { to: String }
+    /// # impl turnabout::Task for Mail { const NAME: &'static str = "mail"; }
+    /// # async fn example(jobs: turnabout::Jobs) -> turnabout::Result<()> {
+    /// let mail = Mail { to: "ada@example.org".into() };
+    /// let job = jobs.submit(mail).group("acme").owner("charles").await?;
+    /// println!("job {} is {}", job.id, if job.new { "new" } else { "known already" });
+    /// # Ok(()) }
+    /// ```
+    pub fn submit<T: Task>(&self, task: T) -> Submit {
+        self.submission(Submission::new(task))
+    }
+
+    /// Submits a job of a task known only by its name. Say more about it, then await it.
+    pub fn submit_named(&self, task: impl Into<String>, args: impl serde::Serialize) -> Submit {
+        self.submission(Submission::named(task, args))
+    }
+
+    pub(crate) fn submission(&self, submission: Submission) -> Submit {
+        Submit::new(self.clone(), submission)
+    }
+
+    /// Submits many jobs: tasks, or [`Submission`]s where there is more to say. One outcome for each, in their
+    /// order; a job that is refused does not touch the others.
+    pub async fn submit_all<I>(&self, jobs: I) -> Vec<Result<Submitted>>
+    where
+        I: IntoIterator,
+        I::Item: Into<Submission>,
+    {
+        let submissions = jobs.into_iter().map(Into::into).collect();
+        submit_all(self, submissions).await
+    }
+
+    /// A job, unfinished or ended.
+    pub async fn get(&self, id: JobId) -> Result<Job> {
+        self.store().get(&[id]).await?.pop().ok_or(Error::NotFound(id))
+    }
+
+    /// Jobs by id, in the given order; those that do not exist are left out.
+    pub async fn get_many(&self, ids: &[JobId]) -> Result<Vec<Job>> {
+        let mut jobs = Vec::with_capacity(ids.len());
+        for portion in ids.chunks(READ_PORTION) {
+            jobs.extend(self.store().get(portion).await?);
+        }
+        Ok(jobs)
+    }
+
+    /// Lists jobs, newest first, a page at a time. Say which, then await it.
+    pub fn list(&self) -> List {
+        List::new(self.clone())
+    }
+
+    /// Cancels a job. One that waits is cancelled at once; one that an executor holds is told to stop, and will end
+    /// cancelled. A job that has succeeded or failed is a [`Error::NotCancellable`]; one that is cancelled already is
+    /// no error.
+    pub async fn cancel(&self, id: JobId) -> Result<Cancel> {
+        let changed = self.change(id, Event::Cancel).await?;
+        match changed.outcome {
+            Ok(change) if change.place == Place::Held => Ok(Cancel::Cancelling),
+            Ok(_) => Ok(Cancel::Cancelled),
+            Err(Refusal::AlreadySo) if changed.job.state.is_final() => Ok(Cancel::Cancelled),
+            Err(Refusal::AlreadySo) => Ok(Cancel::Cancelling),
+            Err(_) => Err(Error::NotCancellable {
+                id,
+                state: changed.job.state,
+            }),
+        }
+    }
+
+    /// Makes a job that has ended wait again, with its counters reset.
+    pub async fn restart(&self, id: JobId) -> Result<()> {
+        let hint = "only a job that has ended can be restarted; cancel it first";
+        self.change_or(id, Event::Restart, hint).await
+    }
+
+    /// Forgets a job that has ended.
+    pub async fn delete(&self, id: JobId) -> Result<()> {
+        let hint = "only a job that has ended can be deleted; cancel it first";
+        self.change_or(id, Event::Delete, hint).await
+    }
+
+    /// Makes a job that waits more or less urgent. It keeps its place among the jobs of its new lane.
+    pub async fn set_priority(&self, id: JobId, priority: Priority) -> Result<()> {
+        let hint = "only a job that waits can change its priority";
+        self.change_or(id, Event::Reprioritise(priority), hint).await
+    }
+
+    async fn change_or(&self, id: JobId, event: Event, hint: &'static str) -> Result<()> {
+        let changed = self.change(id, event).await?;
+        match changed.outcome {
+            Ok(_) | Err(Refusal::AlreadySo) => Ok(()),
+            Err(_) => Err(Error::WrongState {
+                id,
+                state: changed.job.state,
+                hint,
+            }),
+        }
+    }
+
+    async fn change(&self, id: JobId, event: Event) -> Result<Changed> {
+        let mut changed = self.store().change(Which::Ids(vec![id]), event).await?;
+        changed.pop().ok_or(Error::NotFound(id))
+    }
+
+    /// Follows a job: a stream of what it becomes, from what it is now to its end.
+    pub fn watch(&self, id: JobId) -> Watch {
+        Watch::new(Arc::clone(self.store()), id)
+    }
+
+    /// Why a job waits, in plain words.
+    pub async fn explain(&self, id: JobId) -> Result<Explanation> {
+        let standpoint = self.store().standpoint(id).await?.ok_or(Error::NotFound(id))?;
+        Ok(Explanation::new(standpoint, self.store().clock().now()))
+    }
+
+    /// Changes what is set for a group: its weight, its cap, whether it is paused. Say what, then await it.
+    pub fn group(&self, group: impl Into<String>) -> SetGroup {
+        SetGroup::new(self.clone(), group.into())
+    }
+
+    /// Changes what is set for a task, beside what its code says. Say what, then await it.
+    pub fn task_limits(&self, task: impl Into<String>) -> SetTask {
+        SetTask::new(self.clone(), task.into())
+    }
+
+    /// What is set for groups and tasks.
+    pub async fn settings(&self) -> Result<Arc<Settings>> {
+        self.store().settings().await
+    }
+
+    /// The tasks that executors have made known.
+    pub async fn tasks(&self) -> Result<Vec<TaskSettings>> {
+        self.store().tasks().await
+    }
+
+    /// How many jobs there are.
+    pub async fn counts(&self) -> Result<Counts> {
+        self.store().counts().await
+    }
+}
+
+impl std::fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Jobs").finish_non_exhaustive()
+    }
+}

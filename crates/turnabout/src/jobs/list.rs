@@ -1,0 +1,113 @@
+//! Lists of jobs, newest first, a page at a time.
+
+use std::future::IntoFuture;
+
+use futures_util::future::BoxFuture;
+
+use super::Jobs;
+use crate::error::{Error, Result};
+use crate::job::{Job, JobId, State};
+use crate::store::Filter;
+
+/// A page holds no more jobs.
+const MAX_PAGE: u32 = 1000;
+
+/// Which jobs to list: everything that is said must hold. Awaited, it gives one page.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is listed until it is awaited"]
+pub struct List {
+    jobs: Jobs,
+    filter: Filter,
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Page {
+    /// The jobs, newest first.
+    pub jobs: Vec<Job>,
+    /// Give this to [`List::before`] for the next page. None: this was the last one.
+    pub next: Option<JobId>,
+}
+
+impl List {
+    pub(super) fn new(jobs: Jobs) -> Self {
+        let filter = Filter {
+            limit: 100,
+            ..Filter::default()
+        };
+        Self { jobs, filter }
+    }
+
+    /// In this state. Said several times: in one of them.
+    pub fn state(mut self, state: State) -> Self {
+        if !self.filter.states.contains(&state) {
+            self.filter.states.push(state);
+        }
+        self
+    }
+
+    /// Of this task.
+    pub fn task(mut self, task: impl Into<String>) -> Self {
+        self.filter.task = Some(task.into());
+        self
+    }
+
+    /// Of this group.
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.filter.group = Some(group.into());
+        self
+    }
+
+    /// Of this owner.
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.filter.owner = Some(owner.into());
+        self
+    }
+
+    /// In this queue.
+    pub fn queue(mut self, queue: impl Into<String>) -> Self {
+        self.filter.queue = Some(queue.into());
+        self
+    }
+
+    /// Older than this one: [`Page::next`] of the page before.
+    pub fn before(mut self, cursor: JobId) -> Self {
+        self.filter.before = Some(cursor);
+        self
+    }
+
+    /// How many jobs a page has at the most: from 1 to 1000, 100 unless said otherwise.
+    pub fn limit(mut self, limit: u32) -> Self {
+        self.filter.limit = limit;
+        self
+    }
+
+    async fn page(self) -> Result<Page> {
+        let limit = self.filter.limit;
+        if !(1..=MAX_PAGE).contains(&limit) {
+            return Err(Error::invalid(
+                "page size",
+                format!("{limit} is not from 1 to {MAX_PAGE}"),
+            ));
+        }
+        // One more than asked for tells whether there is a next page.
+        let filter = Filter {
+            limit: limit + 1,
+            ..self.filter
+        };
+        let mut jobs = self.jobs.store().list(&filter).await?;
+        let more = jobs.len() > limit as usize;
+        jobs.truncate(limit as usize);
+        let next = jobs.last().filter(|_| more).map(|job| job.id);
+        Ok(Page { jobs, next })
+    }
+}
+
+impl IntoFuture for List {
+    type Output = Result<Page>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.page())
+    }
+}

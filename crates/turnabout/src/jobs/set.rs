@@ -1,0 +1,171 @@
+//! Changing what is set for a group or a task. It acts at once on jobs already waiting.
+
+use std::future::IntoFuture;
+
+use futures_util::future::BoxFuture;
+
+use super::Jobs;
+use crate::error::{Error, Result};
+use crate::group::GroupSettings;
+use crate::store::Setting;
+use crate::submit::{group_name, name};
+
+/// New settings of a group; what is not said stays as it is. Await it to make them so.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is set until it is awaited"]
+pub struct SetGroup {
+    jobs: Jobs,
+    group: String,
+    weight: Option<u32>,
+    max_running: NewCap,
+    paused: Option<bool>,
+}
+
+impl SetGroup {
+    pub(super) fn new(jobs: Jobs, group: String) -> Self {
+        Self {
+            jobs,
+            group,
+            weight: None,
+            max_running: NewCap::AsItIs,
+            paused: None,
+        }
+    }
+
+    /// How many jobs the group gets for each one of a group of weight 1: from 1 to 1000.
+    pub fn weight(mut self, weight: u32) -> Self {
+        self.weight = Some(weight);
+        self
+    }
+
+    /// At most so many of its jobs run at a time, over all executors. `None`: as many as there are slots.
+    pub fn max_running(mut self, jobs: Option<u32>) -> Self {
+        self.max_running = NewCap::Set(jobs);
+        self
+    }
+
+    /// No further job of the group is taken.
+    pub fn pause(mut self) -> Self {
+        self.paused = Some(true);
+        self
+    }
+
+    /// Jobs of the group are taken again.
+    pub fn resume(mut self) -> Self {
+        self.paused = Some(false);
+        self
+    }
+
+    async fn set(self) -> Result<()> {
+        group_name(&self.group)?;
+        if let Some(weight) = self.weight
+            && !(1..=GroupSettings::MAX_WEIGHT).contains(&weight)
+        {
+            return Err(Error::invalid(
+                "weight",
+                format!(
+                    "{weight} is not from 1 to {}; pause a group to give it nothing",
+                    GroupSettings::MAX_WEIGHT
+                ),
+            ));
+        }
+        self.max_running.check()?;
+        let mut settings = self.jobs.settings().await?.group(&self.group);
+        settings.weight = self.weight.unwrap_or(settings.weight);
+        settings.max_running = self.max_running.over(settings.max_running);
+        settings.paused = self.paused.unwrap_or(settings.paused);
+        self.jobs.store().set(Setting::Group(self.group, settings)).await
+    }
+}
+
+/// New limits of a task; what is not said stays as it is. Await it to make them so.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is set until it is awaited"]
+pub struct SetTask {
+    jobs: Jobs,
+    task: String,
+    max_running: NewCap,
+    paused: Option<bool>,
+}
+
+impl SetTask {
+    pub(super) fn new(jobs: Jobs, task: String) -> Self {
+        Self {
+            jobs,
+            task,
+            max_running: NewCap::AsItIs,
+            paused: None,
+        }
+    }
+
+    /// At most so many of its jobs run at a time, over all executors and groups. `None`: as many as there are slots.
+    pub fn max_running(mut self, jobs: Option<u32>) -> Self {
+        self.max_running = NewCap::Set(jobs);
+        self
+    }
+
+    /// No further job of the task is taken.
+    pub fn pause(mut self) -> Self {
+        self.paused = Some(true);
+        self
+    }
+
+    /// Jobs of the task are taken again.
+    pub fn resume(mut self) -> Self {
+        self.paused = Some(false);
+        self
+    }
+
+    async fn set(self) -> Result<()> {
+        name("task", &self.task)?;
+        self.max_running.check()?;
+        let mut limits = self.jobs.settings().await?.task(&self.task);
+        limits.max_running = self.max_running.over(limits.max_running);
+        limits.paused = self.paused.unwrap_or(limits.paused);
+        self.jobs.store().set(Setting::Task(self.task, limits)).await
+    }
+}
+
+/// What a cap becomes.
+#[derive(Clone, Copy, Debug)]
+enum NewCap {
+    AsItIs,
+    Set(Option<u32>),
+}
+
+impl NewCap {
+    fn check(self) -> Result<()> {
+        match self {
+            Self::Set(Some(0)) => Err(Error::invalid(
+                "max_running",
+                "0 would never let a job run; use pause for that",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn over(self, present: Option<u32>) -> Option<u32> {
+        match self {
+            Self::AsItIs => present,
+            Self::Set(cap) => cap,
+        }
+    }
+}
+
+impl IntoFuture for SetGroup {
+    type Output = Result<()>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.set())
+    }
+}
+
+impl IntoFuture for SetTask {
+    type Output = Result<()>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.set())
+    }
+}

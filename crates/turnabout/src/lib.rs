@@ -1,0 +1,114 @@
+//! Turnabout runs background jobs for applications with many tenants, and is fair to all of them: every group gets its
+//! turn, however long the backlog of another one is. Jobs live in the database that you already have, `SQLite` or
+//! `PostgreSQL`.
+//!
+//! # A first job
+//!
+//! A *task* is a kind of work: a type that holds the arguments of one job, and a name that is the same in every program.
+//! Its *handler* is a plain async function.
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//! use turnabout::{Context, Executor, Jobs, Task, TaskResult};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Greet { name: String }
+//!
+//! impl Task for Greet {
+//!     const NAME: &'static str = "greet";
+//! }
+//!
+//! async fn greet(_cx: Context, task: Greet) -> TaskResult<String> {
+//!     Ok(format!("Hello, {}!", task.name))
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> turnabout::Result<()> {
+//! let jobs = Jobs::open("sqlite::memory:").await?;
+//! let executor = Executor::new(&jobs).task(greet).slots(4).start().await?;
+//!
+//! let job = jobs.submit(Greet { name: "Ada".into() }).group("acme").await?;
+//! let job = jobs.watch(job.id).ended().await?;
+//! assert_eq!(job.result::<String>()?.as_deref(), Some("Hello, Ada!"));
+//!
+//! executor.shutdown(std::time::Duration::from_secs(30)).await;
+//! # Ok(()) }
+//! ```
+//!
+//! Usually submitting and executing are different programs, or at least different places: the one holds [`Jobs`], the
+//! other ends in `Executor::new(&jobs).task(greet).run().await`.
+//!
+//! # Whose turn it is
+//!
+//! - Each job belongs to a **group**: a tenant, a customer. Groups with ready jobs take turns, one job each (or as many
+//!   as their weight); with [`Fairness::Time`] they share the time of the slots instead.
+//! - Inside a group, due retries go first, then the **counting scheme** chooses between the priorities: `4,2,1` takes
+//!   four high, two normal and one low, then begins again, so that nothing starves.
+//! - Inside a priority: first in, first out.
+//! - [`Jobs::group`] sets weights, caps and pauses, at once and for all executors. [`Jobs::explain`] says of a job that
+//!   waits why it does.
+//!
+//! # When something goes wrong
+//!
+//! A handler may use `?` on any error, which means: try again later. [`TaskError`] says something else: a permanent
+//! failure, a retry at a certain time, or "not yet". A panic is a failed attempt, nothing more. Retries, delays, the
+//! time limit and whether a job may run twice at all are constants of its [`Task`].
+//!
+//! Jobs run at least once: an executor that dies in the midst of one is noticed by the others, and the job runs again.
+//! Handlers whose work must not be repeated set [`Task::RESTARTABLE`] to false.
+//!
+//! A handler that has to stop (a cancel, its time limit, a shutdown) is told by [`Context::cancelled`], and dropped if it
+//! does not within the grace period.
+//!
+//! # In tests
+//!
+//! [`testing`] has jobs in memory, a clock that is moved by hand, and an executor that runs until all is done.
+//!
+//! # The map
+//!
+//! A job's path, left to right:
+//!
+//! | file | what it is responsible for |
+//! |---|---|
+//! | `submit.rs` | what may be said about a job, and the one place where that is checked |
+//! | `store.rs` | where jobs live: one trait, and a folder for each store with its SQL in files |
+//! | `executor/claimer.rs` | asks the store for jobs as slots become free |
+//! | `turn.rs` | pure: whose turn it is; rotation, counting scheme, accounts |
+//! | `executor/hand.rs` | the jobs in hand, from the claim until their end is written |
+//! | `executor/attempt.rs` | one attempt as a straight line |
+//! | `context.rs` | what a handler is given |
+//! | `lifecycle.rs` | pure: every rule about states |
+//! | `executor/finisher.rs` | writes what became of jobs, many at a time |
+//! | `jobs.rs` | the handle that applications hold: submit, get, list, cancel, watch, explain |
+//!
+//! Beside the line: `executor/keeper.rs` (heartbeat, cancels, silent peers), `executor/sweeper.rs` (due and expired
+//! jobs), `executor/life.rs` and `executor/shutdown.rs` (from a registration to its end), `executor/registry.rs` (the
+//! tasks an executor knows). The nouns: `job.rs`, `task.rs`, `group.rs`, `clock.rs`, `error.rs`.
+
+pub mod clock;
+mod context;
+mod error;
+mod executor;
+pub mod group;
+pub mod job;
+pub mod jobs;
+pub mod lifecycle;
+pub mod store;
+mod submit;
+mod task;
+pub mod testing;
+pub mod turn;
+
+pub use context::Context;
+pub use error::{Error, Result};
+pub use executor::{Executor, ExecutorHandle, Health};
+pub use job::{Job, JobId, Priority, State};
+pub use jobs::{Cancel, Explanation, Jobs, Page, Watch};
+pub use store::Submitted;
+pub use submit::{Submission, Submit};
+pub use task::{Task, TaskError, TaskResult, TaskSettings};
+pub use turn::Fairness;
+
+/// The code in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

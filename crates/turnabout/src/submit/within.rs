@@ -1,0 +1,95 @@
+//! Submitting inside a caller's own `PostgreSQL` transaction: the job exists if and only if the transaction commits.
+
+use jiff::Timestamp;
+use tokio_postgres::GenericClient;
+use tokio_postgres::error::SqlState;
+
+use super::Submit;
+use crate::error::{Error, Result};
+use crate::job::{JobId, When};
+use crate::store::{NewJob, Submitted};
+
+/// The arguments of the SQL function, in its order.
+const CALL: &str = "select job, is_new from {function}($1, $2, $3, $4, $5, $6, $7::float8 * interval '1 second', $8, \
+     $9::float8 * interval '1 second', $10, $11, $12, $13, $14)";
+
+impl Submit {
+    /// Submits inside a transaction of the caller's, on a connection of its own to the same database: the job is seen
+    /// (and executors are woken) when it commits, and never existed if it does not. Users of other drivers call the
+    /// SQL function `turnabout.submit(...)`, which is the same.
+    ///
+    /// ```no_run
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize)] struct Mail { to: String }
+    /// # impl turnabout::Task for Mail { const NAME: &'static str = "mail"; }
+    /// # async fn example(jobs: turnabout::Jobs, client: &mut tokio_postgres::Client)
+    /// # -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut tx = client.transaction().await?;
+    /// tx.execute("insert into account (name) values ('ada')", &[]).await?;
+    /// jobs.submit(Mail { to: "ada@example.org".into() }).group("acme").within(&mut tx).await?;
+    /// tx.commit().await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn within<C: GenericClient + Sync>(self, transaction: &mut C) -> Result<Submitted> {
+        let function = self.jobs.store().submit_function().ok_or_else(|| {
+            Error::invalid(
+                "transaction",
+                "only a PostgreSQL store can submit inside a caller's transaction",
+            )
+        })?;
+        let job = self.jobs.check(self.submission)?;
+        call(transaction, &CALL.replace("{function}", &function), &job).await
+    }
+}
+
+async fn call<C: GenericClient + Sync>(client: &C, sql: &str, job: &NewJob) -> Result<Submitted> {
+    let (at, delay) = job.when.parts();
+    let expires = match job.expires {
+        When::Now => None,
+        When::After(delay) => Some(delay.as_secs_f64()),
+        When::At(moment) => Some(moment.duration_since(Timestamp::now()).as_secs_f64()),
+    };
+    let priority = job.priority.map(crate::job::Priority::as_str);
+    let items = i32::try_from(job.items).unwrap_or(i32::MAX);
+    let meta = (!job.meta.is_empty()).then(|| serde_json::to_string(&job.meta).unwrap_or_default());
+    let (parent, id) = (job.parent.map(|p| p.0), job.id_given.then_some(job.id.0));
+    let row = client
+        .query_one(
+            sql,
+            &[
+                &job.task,
+                &job.args,
+                &job.group,
+                &job.owner,
+                &job.queue,
+                &priority,
+                &delay,
+                &at,
+                &expires,
+                &job.unique,
+                &items,
+                &meta,
+                &parent,
+                &id,
+            ],
+        )
+        .await
+        .map_err(|error| match error.code() {
+            Some(&SqlState::UNIQUE_VIOLATION) => Error::Conflict("job id"),
+            Some(&SqlState::INVALID_PARAMETER_VALUE) => {
+                Error::invalid("job", error.as_db_error().map_or("it was refused", |e| e.message()))
+            }
+            _ => Error::Store {
+                doing: "submitting inside a transaction",
+                cause: Box::new(error),
+                transient: false,
+            },
+        })?;
+    Ok(Submitted {
+        id: JobId(row.get(0)),
+        new: row.get(1),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! One attempt, from the job in hand to what became of it: a straight line.
+//!
+//! start -> decode -> handle -> outcome -> decide (in the finisher) -> settle
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use tracing::Instrument;
+
+use super::finisher::Ending;
+use super::hand::{Held, Stop};
+use super::life::{Backoff, Bill, Life};
+use super::registry::Known;
+use crate::context::Core;
+use crate::lifecycle::{Event, must_record_start};
+use crate::store::Settled;
+use crate::task::{TaskError, TaskResult, Verdict};
+use crate::turn::Fairness;
+
+/// Messages of errors are kept up to so many bytes.
+const MAX_MESSAGE: usize = 16 << 10;
+
+/// A slot: runs one job after the other until there are no more.
+pub(super) async fn slot(life: Arc<Life>) {
+    while let Some(held) = life.hand.draw().await {
+        // Dropped also when something here panics: a slot that is not given back would be lost for good.
+        let _occupied = Occupied(&life);
+        run(&life, held).await;
+    }
+}
+
+struct Occupied<'a>(&'a Life);
+
+impl Drop for Occupied<'_> {
+    fn drop(&mut self) {
+        self.0.hand.drop_out();
+    }
+}
+
+/// How the handler's future ended: a value, or a panic.
+type Done = Result<TaskResult<Option<String>>, Box<dyn Any + Send>>;
+
+async fn run(life: &Life, held: Arc<Held>) {
+    let ending = match life.plan.registry.get(&held.job.task) {
+        Some(task) if start(life, &held, task).await => handle(life, held, task).await,
+        // Cancelled before it began, or (which a store never does) a task that we do not know.
+        _ => Ending::not_started(held),
+    };
+    if ending.held.stopped() == Some(Stop::Lost) {
+        life.hand.put_away([&ending.held]);
+        return;
+    }
+    hand_on(life, ending).await;
+}
+
+/// Records the start, where that has to be in the store before the handler runs. Says whether to go on.
+async fn start(life: &Life, held: &Arc<Held>, task: &Known) -> bool {
+    if held.token.is_cancelled() {
+        return false;
+    }
+    if must_record_start(&held.job.standing(), &task.settings.policy) && !record_start(life, held).await {
+        return false;
+    }
+    held.begin(life.watch());
+    if !held.marked.load(std::sync::atomic::Ordering::Relaxed) {
+        life.hand.unmarked.notify_one();
+    }
+    true
+}
+
+async fn record_start(life: &Life, held: &Arc<Held>) -> bool {
+    let mut backoff = Backoff::for_store();
+    loop {
+        let mark = (held.job.id, held.job.number, held.job.attempts + 1);
+        match life.store.start(life.incarnation, vec![mark]).await {
+            Ok(refused) => {
+                let refused = refused.into_iter().find(|(id, _)| *id == held.job.id);
+                held.marked.store(true, std::sync::atomic::Ordering::Relaxed);
+                match refused {
+                    None | Some((_, Settled::Done)) => return true,
+                    Some((_, Settled::Cancelling)) => held.stop(Stop::Cancel),
+                    Some((_, Settled::Lost)) => held.stop(Stop::Lost),
+                }
+                return false;
+            }
+            Err(error) => {
+                life.trouble("recording a start", &error);
+                tokio::select! {
+                    () = held.token.cancelled() => return false,
+                    () = backoff.wait() => {}
+                }
+            }
+        }
+    }
+}
+
+/// Runs the handler until it returns, panics, or has to be dropped because it does not stop when told to.
+async fn handle(life: &Life, held: Arc<Held>, task: &Known) -> Ending {
+    let policy = &task.settings.policy;
+    let core = Core {
+        held: Arc::clone(&held),
+        jobs: life.plan.jobs.clone(),
+        last: !policy.restartable || held.job.attempts >= policy.retries,
+    };
+    let span = tracing::info_span!("job", id = %held.job.id, task = %held.job.task, group = %held.job.group);
+    let mut work = AssertUnwindSafe((task.handler)(core).instrument(span)).catch_unwind();
+    let time_limit = async {
+        match (held.started(), task.settings.time_limit) {
+            (Some(started), Some(limit)) => life.sleep_until(started + limit).await,
+            _ => std::future::pending().await,
+        }
+    };
+    let timed_out = tokio::select! {
+        biased;
+        done = &mut work => return outcome(life, held, Some(done), false),
+        () = held.token.cancelled() => false,
+        () = time_limit => {
+            held.token.cancel();
+            true
+        }
+    };
+    // The handler has been told to stop, and is given some time to do so.
+    let done = tokio::time::timeout(life.plan.grace, work).await.ok();
+    outcome(life, held, done, timed_out)
+}
+
+/// What the end of a handler means.
+fn outcome(life: &Life, held: Arc<Held>, done: Option<Done>, timed_out: bool) -> Ending {
+    // What an error means that does not say anything else: a failure, or why the handler was told to stop.
+    let plainly = match held.stopped() {
+        _ if timed_out => Event::TimeOut,
+        Some(Stop::Shutdown) => Event::Interrupt,
+        // Under a cancel it ends cancelled, whatever the event.
+        _ => Event::Fail,
+    };
+    let ran = held.started().map(|started| life.watch().saturating_sub(started));
+    let (event, result, error) = match done {
+        Some(Ok(Ok(result))) => (Event::Succeed, result, None),
+        Some(Ok(Err(TaskError { verdict, message }))) => {
+            let event = if verdict == Verdict::Retry {
+                plainly
+            } else {
+                verdict.event()
+            };
+            (event, None, Some(message))
+        }
+        Some(Err(panic)) => (
+            plainly,
+            None,
+            Some(format!("the handler panicked: {}", panic_message(&*panic))),
+        ),
+        None => {
+            let grace = life.plan.grace;
+            (
+                plainly,
+                None,
+                Some(format!(
+                    "the handler was told to stop, did not within {grace:?}, and was dropped"
+                )),
+            )
+        }
+    };
+    let error = match (event, error) {
+        (Event::TimeOut, error) => Some(match error.filter(|e| !e.is_empty()) {
+            Some(error) => format!("its time was up; {error}"),
+            None => "its time was up".to_owned(),
+        }),
+        (_, error) => error.filter(|e| !e.is_empty()),
+    };
+    Ending {
+        held,
+        event,
+        started: true,
+        ran,
+        result,
+        error: error.map(storable),
+    }
+}
+
+/// Hands a job on to the finisher: one that has ended, or one that goes back without having started.
+pub(super) async fn hand_on(life: &Life, ending: Ending) {
+    bill(life, &ending);
+    life.finish(ending).await;
+}
+
+/// Tells the claimer what the job cost, where that matters.
+fn bill(life: &Life, ending: &Ending) {
+    let cost = match life.plan.fairness {
+        Fairness::Jobs => return,
+        _ if !ending.started => None,
+        Fairness::Items => Some(f64::from(ending.held.job.items)),
+        Fairness::Time => ending.ran.map(|ran| ran.as_secs_f64()),
+    };
+    life.bill(Bill {
+        held: Arc::clone(&ending.held),
+        cost,
+    });
+}
+
+/// What a panic said.
+pub(super) fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
+}
+
+/// A message that every database takes: bounded, and without NUL bytes.
+fn storable(mut message: String) -> String {
+    if message.contains('\0') {
+        message = message.replace('\0', "\u{fffd}");
+    }
+    if message.len() > MAX_MESSAGE {
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+        message.push_str(" ..");
+    }
+    message
+}

@@ -1,0 +1,321 @@
+//! The claimer: asks the store for jobs as slots become free, and sleeps when there are none.
+//!
+//! One take at a time: what it brings decides what to ask for next. The memory of turns travels through the store
+//! and back, so whatever concerns the accounts gathers meanwhile and is booked when it is home again.
+
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use super::finisher::Ending;
+use super::hand::Held;
+use super::life::{Backoff, Life};
+use crate::error::Error;
+use crate::group::Settings;
+use crate::job::Claimed;
+use crate::store::Take;
+use crate::turn::{Fairness, Turns};
+
+mod pace;
+
+use pace::Pace;
+
+/// One take asks for no more jobs.
+const BATCH: usize = 1000;
+/// After finding nothing: look again so long after the last look, since a job may have been on its way.
+const LOOKS: [Duration; 3] = [
+    Duration::from_millis(200),
+    Duration::from_millis(800),
+    Duration::from_secs(4),
+];
+/// Accounts are shared and benched groups forgiven so often.
+const SECOND: Duration = Duration::from_secs(1);
+/// Jobs that were to start within a moment and have not after this time are given back.
+const STALE: Duration = Duration::from_millis(250);
+
+/// Takes jobs until the life is closing.
+pub(super) async fn run(life: Arc<Life>) {
+    let mut claimer = Claimer::new(&life);
+    while !life.closing.is_cancelled() {
+        claimer.each_second().await;
+        let want = claimer.pace.want(&life);
+        if want == 0 {
+            claimer.wait_for_room().await;
+            continue;
+        }
+        match claimer.take(want).await {
+            Ok(Look::Jobs) => claimer.wake().await,
+            Ok(Look::Contended) => claimer.contended.wait().await,
+            Ok(Look::Nothing) => claimer.sleep().await,
+            Err(Error::LeaseLost) => {
+                life.lost.cancel();
+                return;
+            }
+            Err(error) => {
+                life.trouble("claiming", &error);
+                let pause = claimer.troubled.step();
+                claimer.rest(pause).await;
+            }
+        }
+    }
+}
+
+/// What a take brought.
+enum Look {
+    Jobs,
+    /// Something was ready, but others had their hands on it.
+    Contended,
+    Nothing,
+}
+
+struct Claimer<'a> {
+    life: &'a Life,
+    turns: Turns,
+    pace: Pace,
+    /// Whether the store believes that we sleep.
+    dozing: bool,
+    /// How many takes in a row brought jobs.
+    lucky: u32,
+    /// How many looks since we went to sleep.
+    looks: usize,
+    /// How many times in a row we were woken for nothing.
+    false_alarms: u32,
+    troubled: Backoff,
+    contended: Backoff,
+    last_second: Option<Instant>,
+    /// The version of the settings that were last in force.
+    settings: i64,
+}
+
+impl<'a> Claimer<'a> {
+    fn new(life: &'a Life) -> Self {
+        Self {
+            life,
+            turns: life.plan.turns(),
+            pace: Pace::new(life),
+            dozing: false,
+            lucky: 0,
+            looks: 0,
+            false_alarms: 0,
+            troubled: Backoff::for_store(),
+            contended: Backoff::new(Duration::from_millis(2), Duration::from_millis(50)),
+            last_second: None,
+            settings: 0,
+        }
+    }
+
+    async fn take(&mut self, want: usize) -> Result<Look, Error> {
+        let life = self.life;
+        self.book();
+        if life.place_freed.swap(false, Relaxed) {
+            self.turns.forgive();
+        }
+        let number = life.answered.load(Relaxed) + 1;
+        let idle = *life.hand.size.borrow() == 0;
+        let take = Take {
+            executor: life.incarnation,
+            number,
+            kind: life.plan.kind.clone(),
+            queues: life.plan.queues.clone(),
+            tasks: Arc::clone(&life.plan.tasks),
+            want: want.min(BATCH) as u32,
+            turns: std::mem::replace(&mut self.turns, life.plan.turns()),
+        };
+        let taken = life.store.take(take).await;
+        let look = match taken {
+            Ok(taken) => {
+                self.turns = taken.turns;
+                self.troubled.reset();
+                life.fine("claiming");
+                if taken.settings.version != self.settings {
+                    self.settings = taken.settings.version;
+                    self.turns.forgive();
+                }
+                if !taken.jobs.is_empty() {
+                    let jobs = taken
+                        .jobs
+                        .into_iter()
+                        .map(|job| self.charge(job, &taken.settings))
+                        .collect();
+                    life.hand.deal(jobs);
+                    Ok(Look::Jobs)
+                } else if taken.found {
+                    Ok(Look::Contended)
+                } else {
+                    Ok(Look::Nothing)
+                }
+            }
+            Err(error) => Err(error),
+        };
+        // Only now may the keeper wonder about jobs of this claim that are not in hand.
+        life.answered.store(number, Relaxed);
+        if !matches!(look, Ok(Look::Contended)) {
+            self.contended.reset();
+        }
+        let nothing = matches!(look, Ok(Look::Nothing));
+        life.asleep.store(nothing, Relaxed);
+        if nothing && idle {
+            life.quiet.send_modify(|count| *count += 1);
+        }
+        look
+    }
+
+    /// A job was taken: its group is charged what it will probably cost.
+    fn charge(&mut self, job: Claimed, settings: &Settings) -> Arc<Held> {
+        let group = settings.group(&job.group);
+        let capped = group.max_running.is_some() || settings.task(&job.task).max_running.is_some();
+        let weight = group.weight;
+        let cost = match self.life.plan.fairness {
+            Fairness::Jobs => None,
+            Fairness::Items => Some(self.turns.accounts.take(&job.group, weight, Some(f64::from(job.items)))),
+            Fairness::Time => Some(self.turns.accounts.take(&job.group, weight, None)),
+        };
+        let held = Held::new(job, weight, capped);
+        if let Some(cost) = cost {
+            held.charge(cost);
+        }
+        Arc::new(held)
+    }
+
+    /// Books what jobs that have ended really cost.
+    fn book(&mut self) {
+        if self.life.plan.fairness == Fairness::Jobs {
+            return;
+        }
+        let bills = std::mem::take(&mut *self.life.bills.lock().unwrap_or_else(PoisonError::into_inner));
+        for bill in bills {
+            let (group, weight, charged) = (&bill.held.job.group, bill.held.weight, bill.held.charged());
+            let cost = bill.cost.unwrap_or(0.0);
+            self.turns.accounts.correct(group, weight, cost - charged);
+            // A job that never started teaches nothing about what jobs of its group cost.
+            self.turns.accounts.ended(group, bill.cost.unwrap_or(charged));
+        }
+    }
+
+    /// Forgives, charges long jobs as they go, and shares the accounts; the first time before the first take.
+    async fn each_second(&mut self) {
+        if self.last_second.is_some_and(|last| last.elapsed() < SECOND) {
+            return;
+        }
+        self.last_second = Some(Instant::now());
+        self.turns.forgive();
+        let life = self.life;
+        if life.plan.fairness == Fairness::Jobs {
+            return;
+        }
+        self.book();
+        if life.plan.fairness == Fairness::Time {
+            self.charge_running();
+        }
+        let charges = self.turns.accounts.charges();
+        match life.store.share(&life.plan.kind, charges).await {
+            Ok(shared) => {
+                life.fine("sharing accounts");
+                self.turns.accounts.absorb(shared);
+            }
+            // What was not shared is lost to the others; they will see the next charges.
+            Err(error) => life.trouble("sharing accounts", &error),
+        }
+    }
+
+    /// Jobs that run longer than expected are charged as they go.
+    fn charge_running(&mut self) {
+        let now = self.life.watch();
+        for held in self.life.hand.all() {
+            let Some(started) = held.started().filter(|_| !held.has_ended()) else {
+                continue;
+            };
+            let cost = now.saturating_sub(started).as_secs_f64();
+            let charged = held.charged();
+            if cost > charged {
+                self.turns
+                    .accounts
+                    .correct(&held.job.group, held.weight, cost - charged);
+                held.charge(cost);
+            }
+        }
+    }
+
+    /// Until a slot is free or the queue is short. Jobs that do not start as soon as they should are given back, so
+    /// that others can have them.
+    async fn wait_for_room(&mut self) {
+        let life = self.life;
+        let queued = life.hand.queued() > 0;
+        let starts = life.hand.starts();
+        let accounts = life.plan.fairness != Fairness::Jobs;
+        tokio::select! {
+            () = life.closing.cancelled() => {}
+            () = life.hand.room.notified() => {}
+            () = tokio::time::sleep(STALE), if queued => {
+                if life.hand.starts() == starts {
+                    for held in life.hand.give_back(0) {
+                        super::attempt::hand_on(life, Ending::not_started(held)).await;
+                    }
+                }
+            }
+            () = tokio::time::sleep(SECOND), if accounts => {}
+        }
+    }
+
+    /// Work has come. Others are told that we are awake when it goes on coming: being taken for asleep costs a
+    /// needless message, being taken for awake nothing, and a single job is not worth the write.
+    async fn wake(&mut self) {
+        self.lucky += 1;
+        self.looks = 0;
+        self.false_alarms = 0;
+        if self.dozing && self.lucky > 1 {
+            match self.life.store.doze(self.life.incarnation, false).await {
+                Ok(()) => self.dozing = false,
+                Err(error) => self.life.trouble("waking up", &error),
+            }
+        }
+    }
+
+    /// Nothing was found. The first time, says so in the store and looks again at once: whoever submits after that
+    /// wakes us. Then sleeps until woken, and looks now and then regardless.
+    async fn sleep(&mut self) {
+        let life = self.life;
+        self.lucky = 0;
+        self.turns.forgive();
+        if !self.dozing {
+            match life.store.doze(life.incarnation, true).await {
+                Ok(()) => {
+                    life.fine("going to sleep");
+                    self.dozing = true;
+                    self.looks = 0;
+                    return;
+                }
+                Err(error) => life.trouble("going to sleep", &error),
+            }
+        }
+        let patience = LOOKS
+            .get(self.looks)
+            .copied()
+            .unwrap_or(life.plan.heartbeat.min(life.plan.wake_up));
+        self.looks += 1;
+        let accounts = life.plan.fairness != Fairness::Jobs && *life.hand.size.borrow() > 0;
+        let slept = Instant::now();
+        tokio::select! {
+            () = life.closing.cancelled() => {}
+            () = life.ready.notified() => {
+                // Jobs that others may run can wake us any number of times a second.
+                self.false_alarms = if slept.elapsed() > SECOND { 1 } else { (self.false_alarms + 1).min(6) };
+                if self.false_alarms > 1 {
+                    self.rest(Duration::from_millis((1 << self.false_alarms).min(50))).await;
+                }
+            }
+            () = tokio::time::sleep(patience) => {}
+            () = tokio::time::sleep(SECOND), if accounts => self.looks -= 1,
+        }
+        self.turns.forgive();
+    }
+
+    /// A pause that a shutdown cuts short.
+    async fn rest(&self, pause: Duration) {
+        tokio::select! {
+            () = self.life.closing.cancelled() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}

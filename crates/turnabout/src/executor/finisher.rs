@@ -1,0 +1,259 @@
+//! The finisher: writes what became of jobs. While one batch is being written the next one gathers, so that a busy
+//! executor writes large batches and an idle one waits for nobody.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use super::hand::{Held, Stop};
+use super::life::{Backoff, Life};
+use crate::error::Error;
+use crate::lifecycle::{Event, Place, Policy, decide};
+use crate::store::{Settle, Settled};
+
+/// So many jobs are written at once.
+const BATCH: usize = 1000;
+/// Start marks gather for so long; most short jobs have ended by then and need none.
+const GATHER: Duration = Duration::from_millis(50);
+
+/// What became of an attempt.
+pub(super) struct Ending {
+    pub(super) held: Arc<Held>,
+    pub(super) event: Event,
+    pub(super) started: bool,
+    pub(super) ran: Option<Duration>,
+    pub(super) result: Option<String>,
+    pub(super) error: Option<String>,
+}
+
+impl Ending {
+    /// The job goes back as it came.
+    pub(super) fn not_started(held: Arc<Held>) -> Self {
+        Self {
+            held,
+            event: Event::Release,
+            started: false,
+            ran: None,
+            result: None,
+            error: None,
+        }
+    }
+
+    /// What to write, by the rules.
+    fn settle(&self, life: &Life, cancelling: bool) -> Option<Settle> {
+        let job = &self.held.job;
+        let policy = life
+            .plan
+            .registry
+            .get(&job.task)
+            .map_or_else(Policy::default, |known| known.settings.policy);
+        let mut standing = job.standing();
+        standing.cancelling = cancelling;
+        if self.started {
+            standing = decide(&standing, &Event::Start, &policy, 0.0).ok()?.standing();
+        }
+        let change = decide(&standing, &self.event, &policy, fastrand::f64()).ok()?;
+        Some(Settle {
+            id: job.id,
+            number: job.number,
+            change,
+            cancelling,
+            result: self
+                .result
+                .clone()
+                .filter(|_| change.state == crate::job::State::Success),
+            error: self.error.clone(),
+            ran: self.ran,
+        })
+    }
+}
+
+/// Writes endings until the channel is closed and empty.
+pub(super) async fn run(life: Arc<Life>) {
+    let mut arrived = life.arrived.lock().await;
+    let mut again: VecDeque<Ending> = VecDeque::new();
+    let mut batch = Vec::with_capacity(BATCH);
+    loop {
+        batch.extend(again.drain(..));
+        if batch.is_empty() && arrived.recv_many(&mut batch, BATCH).await == 0 {
+            return;
+        }
+        while batch.len() < BATCH {
+            match arrived.try_recv() {
+                Ok(ending) => batch.push(ending),
+                Err(_) => break,
+            }
+        }
+        write(&life, std::mem::take(&mut batch), &mut again).await;
+    }
+}
+
+/// Writes a batch; those that have to be decided again go to `again`.
+async fn write(life: &Life, endings: Vec<Ending>, again: &mut VecDeque<Ending>) {
+    let mut done = Done {
+        life,
+        jobs: endings.iter().map(|ending| Arc::clone(&ending.held)).collect(),
+    };
+    let mut settles = Vec::with_capacity(endings.len());
+    let mut written = Vec::with_capacity(endings.len());
+    for ending in endings {
+        let stopped = ending.held.stopped();
+        match ending.settle(life, stopped == Some(Stop::Cancel)) {
+            Some(settle) if stopped != Some(Stop::Lost) => {
+                settles.push(settle);
+                written.push(ending);
+            }
+            Some(_) => {}
+            None => {
+                tracing::error!(job = %ending.held.job.id, event = ?ending.event, "no rule for how this job ended");
+            }
+        }
+    }
+    let answers = store(life, &settles).await;
+    for ((ending, settle), answer) in written.into_iter().zip(&settles).zip(answers) {
+        if let Some(ending) = answered(life, ending, settle, answer) {
+            done.jobs.retain(|held| !Arc::ptr_eq(held, &ending.held));
+            again.push_back(ending);
+        }
+    }
+    if done.jobs.iter().any(|held| held.capped) {
+        life.place_freed.store(true, Relaxed);
+        life.ready.notify_one();
+    }
+}
+
+/// What the store's answer means for a job. One that has to be decided again is returned.
+fn answered(life: &Life, mut ending: Ending, settle: &Settle, answer: Answer) -> Option<Ending> {
+    match answer {
+        Answer::Settled(Settled::Done) => {
+            if let Place::Parked(delay) = settle.change.place {
+                life.due_in(delay);
+            }
+            None
+        }
+        Answer::Settled(Settled::Cancelling) if !settle.cancelling => {
+            ending.held.note_cancel();
+            Some(ending)
+        }
+        Answer::Settled(_) => {
+            tracing::warn!(job = %ending.held.job.id, "this job is no longer ours; its outcome is dropped");
+            None
+        }
+        // Whatever it is about this outcome that the store cannot keep: that it failed, it can.
+        Answer::Refused(why) if ending.started && (ending.result.is_some() || ending.event != Event::FailForGood) => {
+            ending.result = None;
+            ending.error = Some(format!("its outcome could not be stored: {why}"));
+            ending.event = Event::FailForGood;
+            Some(ending)
+        }
+        Answer::Refused(why) => {
+            tracing::error!(job = %ending.held.job.id, why, "the outcome of this job could not be stored");
+            None
+        }
+    }
+}
+
+/// Jobs to be put away, also if the finisher panics: the keeper then finds that the store still sees them in our hands,
+/// and gives them back.
+struct Done<'a> {
+    life: &'a Life,
+    jobs: Vec<Arc<Held>>,
+}
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.life.hand.put_away(&self.jobs);
+    }
+}
+
+enum Answer {
+    Settled(Settled),
+    Refused(String),
+}
+
+/// Writes until the store has answered. A lost connection is waited out; where a batch is refused as a whole, each
+/// job is tried alone, so that one that cannot be stored does not hold up the others.
+async fn store(life: &Life, settles: &[Settle]) -> Vec<Answer> {
+    match persist(life, settles).await {
+        Ok(answers) => answers.into_iter().map(Answer::Settled).collect(),
+        Err(_) if settles.len() > 1 => {
+            let mut answers = Vec::with_capacity(settles.len());
+            for settle in settles {
+                answers.push(match persist(life, std::slice::from_ref(settle)).await {
+                    Ok(answer) => Answer::Settled(answer.first().copied().unwrap_or(Settled::Lost)),
+                    Err(error) => Answer::Refused(error.chain()),
+                });
+            }
+            answers
+        }
+        Err(error) => settles.iter().map(|_| Answer::Refused(error.chain())).collect(),
+    }
+}
+
+async fn persist(life: &Life, settles: &[Settle]) -> Result<Vec<Settled>, Error> {
+    if settles.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut backoff = Backoff::for_store();
+    loop {
+        match life.store.settle(life.incarnation, settles.to_vec()).await {
+            Ok(answers) => {
+                life.fine("finishing");
+                return Ok(answers);
+            }
+            Err(Error::LeaseLost) => {
+                life.lost.cancel();
+                return Ok(vec![Settled::Lost; settles.len()]);
+            }
+            Err(error) => {
+                life.trouble("finishing", &error);
+                if !error.is_transient() {
+                    return Err(error);
+                }
+                backoff.wait().await;
+            }
+        }
+    }
+}
+
+/// Writes start marks: which jobs are running, for those who look. A job that has ended meanwhile needs none.
+pub(super) async fn mark_starts(life: Arc<Life>) {
+    let mut backoff = Backoff::for_store();
+    loop {
+        life.hand.unmarked.notified().await;
+        tokio::time::sleep(GATHER).await;
+        let unmarked: Vec<_> = life
+            .hand
+            .all()
+            .into_iter()
+            .filter(|held| held.started().is_some() && !held.has_ended() && !held.marked.load(Relaxed))
+            .collect();
+        for portion in unmarked.chunks(BATCH) {
+            let marks = portion
+                .iter()
+                .map(|held| (held.job.id, held.job.number, held.job.attempts + 1))
+                .collect();
+            match life.store.start(life.incarnation, marks).await {
+                Ok(refused) => {
+                    backoff.reset();
+                    life.fine("marking starts");
+                    for held in portion {
+                        held.marked.store(true, Relaxed);
+                        match refused.iter().find(|(id, _)| *id == held.job.id) {
+                            Some((_, Settled::Cancelling)) => held.stop(Stop::Cancel),
+                            Some((_, Settled::Lost)) if !held.has_ended() => held.stop(Stop::Lost),
+                            _ => {}
+                        }
+                    }
+                }
+                Err(error) => {
+                    life.trouble("marking starts", &error);
+                    life.hand.unmarked.notify_one();
+                    backoff.wait().await;
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A running executor, seen from outside.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::life::{Life, Troubles};
+
+/// A running executor. Dropped, it shuts down without waiting for what runs.
+#[derive(Debug)]
+#[must_use = "dropping the handle shuts the executor down"]
+pub struct ExecutorHandle {
+    control: Arc<Control>,
+}
+
+/// How an executor is doing.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Health {
+    /// Its name.
+    pub name: String,
+    /// Its present registration.
+    pub incarnation: Uuid,
+    /// Whether it is registered in the store.
+    pub registered: bool,
+    /// How long ago its lease was renewed.
+    pub renewed: Option<Duration>,
+    /// How many jobs run.
+    pub running: usize,
+    /// How many jobs it has in hand, running or not.
+    pub held: usize,
+    /// What does not work at present, by what it tries to do.
+    pub troubles: BTreeMap<&'static str, String>,
+    /// How often one of its loops had to be begun anew.
+    pub restarts: u32,
+}
+
+impl Health {
+    /// Whether all is well.
+    pub fn is_good(&self) -> bool {
+        self.registered && self.troubles.is_empty()
+    }
+}
+
+/// What the handle and the background task share.
+#[derive(Debug)]
+pub(super) struct Control {
+    /// Until when running jobs may go on, once a shutdown was asked for.
+    deadline: watch::Sender<Option<Instant>>,
+    pub(super) done: watch::Sender<bool>,
+    life: Mutex<Arc<Life>>,
+    pub(super) health: Arc<Mutex<Troubles>>,
+}
+
+impl Control {
+    pub(super) fn new(life: Arc<Life>, health: Arc<Mutex<Troubles>>) -> Self {
+        Self {
+            deadline: watch::Sender::new(None),
+            done: watch::Sender::new(false),
+            life: Mutex::new(life),
+            health,
+        }
+    }
+
+    pub(super) fn set_life(&self, life: &Arc<Life>) {
+        *self.life.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(life);
+    }
+
+    fn life(&self) -> Arc<Life> {
+        Arc::clone(&self.life.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A second request may shorten the time, not lengthen it.
+    fn request_shutdown(&self, deadline: Duration) {
+        let at = Instant::now().checked_add(deadline);
+        // A deadline past the end of time is about as good as a year.
+        let at = at.unwrap_or_else(|| Instant::now() + Duration::from_hours(24 * 365));
+        self.deadline
+            .send_modify(|present| *present = Some(present.map_or(at, |p| p.min(at))));
+        // At once, not when the background task gets to it: whoever asks wants nothing more to be taken.
+        self.life().closing.cancel();
+    }
+
+    pub(super) async fn shutdown_requested(&self) {
+        // The sender lives in `self`, so waiting cannot fail.
+        let _ = self.deadline.subscribe().wait_for(Option::is_some).await;
+    }
+
+    /// Waits until the time that running jobs were given is over.
+    pub(super) async fn deadline(&self) {
+        let mut deadline = self.deadline.subscribe();
+        loop {
+            let Some(at) = *deadline.borrow_and_update() else {
+                return;
+            };
+            tokio::select! {
+                () = tokio::time::sleep_until(at) => return,
+                changed = deadline.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+}
+
+impl ExecutorHandle {
+    pub(super) fn new(control: Arc<Control>) -> Self {
+        Self { control }
+    }
+
+    /// Takes no more jobs, gives back those that have not started, and waits up to `deadline` for those that run;
+    /// then these are told to stop, and after the grace period dropped. Afterwards nothing is left in hand. Called
+    /// again with a shorter deadline, it goes faster.
+    pub async fn shutdown(&self, deadline: Duration) {
+        self.control.request_shutdown(deadline);
+        self.ended().await;
+    }
+
+    /// Waits until the executor has shut down.
+    pub async fn ended(&self) {
+        let _ = self.control.done.subscribe().wait_for(|done| *done).await;
+    }
+
+    /// Whether it has nothing in hand and found nothing to do when it last looked.
+    pub fn is_idle(&self) -> bool {
+        let life = self.control.life();
+        life.asleep.load(Relaxed) && *life.hand.size.borrow() == 0
+    }
+
+    /// How it is doing.
+    pub fn health(&self) -> Health {
+        let life = self.control.life();
+        let troubles = self.control.health.lock().unwrap_or_else(PoisonError::into_inner);
+        Health {
+            name: life.plan.name.clone(),
+            incarnation: life.incarnation,
+            registered: troubles.registered,
+            renewed: troubles.renewed.map(|at| at.elapsed()),
+            running: life.hand.running(),
+            held: *life.hand.size.borrow(),
+            troubles: troubles.now.clone(),
+            restarts: troubles.restarts,
+        }
+    }
+
+    /// Waits until there is nothing more to do: nothing in hand, nothing ready, nothing due.
+    pub(crate) async fn drained(&self) -> crate::Result<()> {
+        let life = self.control.life();
+        let mut size = life.hand.size.subscribe();
+        let mut quiet = life.quiet.subscribe();
+        // Twice, since the first look may have begun before the last job was promoted.
+        let mut looks = 0;
+        while looks < 2 {
+            let promoted = life.store.promote(1000).await?;
+            if promoted.jobs > 0 || promoted.next == Some(Duration::ZERO) {
+                looks = 0;
+            }
+            let _ = size.wait_for(|held| *held == 0).await;
+            quiet.mark_unchanged();
+            life.ready.notify_one();
+            tokio::select! {
+                _ = quiet.changed() => looks += 1,
+                _ = size.changed() => looks = 0,
+                () = life.lost.cancelled() => return Err(crate::Error::LeaseLost),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ExecutorHandle {
+    fn drop(&mut self) {
+        self.control.request_shutdown(Duration::ZERO);
+    }
+}

@@ -1,0 +1,212 @@
+//! How an executor is meant to behave: what its builder gathered, checked.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::life::Life;
+use super::registry::Registry;
+use crate::error::{Error, Result};
+use crate::jobs::Jobs;
+use crate::store::ExecutorInfo;
+use crate::submit::name;
+use crate::turn::{Fairness, Scheme, Turns};
+
+/// An executor has no more slots.
+const MAX_SLOTS: usize = 100_000;
+/// Shorter heartbeats would be a load, not a sign of life.
+const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(10);
+
+/// What the builder gathers.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) slots: usize,
+    pub(super) queues: Vec<String>,
+    pub(super) name: Option<String>,
+    pub(super) fairness: Fairness,
+    pub(super) scheme: Scheme,
+    pub(super) heartbeat: Duration,
+    pub(super) lease: Duration,
+    pub(super) grace: Duration,
+    pub(super) wake_up: Duration,
+    mistake: Option<Error>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            slots: std::thread::available_parallelism().map_or(4, Into::into),
+            queues: vec!["default".to_owned()],
+            name: None,
+            fairness: Fairness::default(),
+            scheme: Scheme::default(),
+            heartbeat: Duration::from_secs(5),
+            lease: Duration::from_secs(30),
+            grace: Duration::from_secs(10),
+            wake_up: Duration::from_secs(30),
+            mistake: None,
+        }
+    }
+}
+
+impl Options {
+    pub(super) fn mistake(&mut self, what: &'static str, why: &str) {
+        self.mistaken(Error::invalid(what, why));
+    }
+
+    /// Keeps the first mistake until the executor starts, so that the builder reads in one piece.
+    pub(super) fn mistaken(&mut self, error: Error) {
+        self.mistake.get_or_insert(error);
+    }
+
+    fn check(&mut self) -> Result<()> {
+        if let Some(mistake) = self.mistake.take() {
+            return Err(mistake);
+        }
+        if !(1..=MAX_SLOTS).contains(&self.slots) {
+            return Err(Error::invalid(
+                "slots",
+                format!("{} is not from 1 to {MAX_SLOTS}", self.slots),
+            ));
+        }
+        if self.queues.is_empty() {
+            return Err(Error::invalid(
+                "queues",
+                "there are none; an executor serves at least one",
+            ));
+        }
+        for queue in &self.queues {
+            name("queue", queue)?;
+        }
+        self.queues.sort_unstable();
+        self.queues.dedup();
+        if self.heartbeat < SHORTEST_HEARTBEAT || self.lease < self.heartbeat * 3 {
+            return Err(Error::invalid(
+                "lease",
+                format!(
+                    "a lease of {:?} with a heartbeat of {:?} is too short; a lease lasts at least three heartbeats, \
+                     and a heartbeat at least {SHORTEST_HEARTBEAT:?}",
+                    self.lease, self.heartbeat
+                ),
+            ));
+        }
+        if self.wake_up.is_zero() {
+            return Err(Error::invalid(
+                "wake-up period",
+                "it is zero; the executor would never rest",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A checked plan, shared by all lives of an executor.
+pub(super) struct Plan {
+    pub(super) jobs: Jobs,
+    pub(super) registry: Registry,
+    pub(super) name: String,
+    pub(super) slots: usize,
+    pub(super) queues: Vec<String>,
+    pub(super) tasks: Arc<HashSet<String>>,
+    /// Names the place in the ring: the same for executors that take the same jobs by the same rules.
+    pub(super) kind: String,
+    pub(super) fairness: Fairness,
+    scheme: Scheme,
+    seed: u64,
+    pub(super) heartbeat: Duration,
+    pub(super) lease: Duration,
+    pub(super) grace: Duration,
+    pub(super) wake_up: Duration,
+}
+
+impl Plan {
+    pub(super) fn new(jobs: Jobs, mut registry: Registry, mut options: Options) -> Result<Self> {
+        options.check()?;
+        registry.check()?;
+        let name = options.name.unwrap_or_else(host_name);
+        self::name("executor name", &name)?;
+        let tasks: Vec<String> = registry.settings().into_iter().map(|settings| settings.name).collect();
+        Ok(Self {
+            jobs,
+            name,
+            slots: options.slots,
+            kind: kind(&options.queues, &tasks, options.fairness),
+            queues: options.queues,
+            tasks: Arc::new(tasks.into_iter().collect()),
+            fairness: options.fairness,
+            scheme: options.scheme,
+            seed: fastrand::u64(..),
+            heartbeat: options.heartbeat,
+            lease: options.lease,
+            grace: options.grace,
+            wake_up: options.wake_up,
+            registry,
+        })
+    }
+
+    /// A fresh memory of turns. Always with the same seed, so that a group's count begins where it did.
+    pub(super) fn turns(&self) -> Turns {
+        Turns::new(self.fairness, self.scheme.clone(), self.seed)
+    }
+}
+
+impl Life {
+    /// How this life introduces itself to the store.
+    pub(super) fn info(&self) -> ExecutorInfo {
+        let mut tasks: Vec<String> = self.plan.tasks.iter().cloned().collect();
+        tasks.sort_unstable();
+        ExecutorInfo {
+            incarnation: self.incarnation,
+            name: self.plan.name.clone(),
+            slots: self.plan.slots as u32,
+            queues: self.plan.queues.clone(),
+            tasks,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            beat: 0,
+        }
+    }
+}
+
+/// A short text that is the same wherever queues, tasks and fairness are: FNV-1a, since the hashes of the standard
+/// library may differ from one build to the next.
+fn kind(queues: &[String], tasks: &[String], fairness: Fairness) -> String {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut mix = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    for part in [queues, tasks] {
+        for name in part {
+            name.bytes().for_each(&mut mix);
+            mix(0);
+        }
+        mix(1);
+    }
+    let fairness = match fairness {
+        Fairness::Jobs => "jobs",
+        Fairness::Items => "items",
+        Fairness::Time => "time",
+    };
+    format!("{fairness}-{hash:016x}")
+}
+
+fn host_name() -> String {
+    std::env::var("HOSTNAME")
+        .ok()
+        .or_else(|| std::fs::read_to_string("/etc/hostname").ok())
+        .map(|name| name.trim().to_owned())
+        .filter(|text| name("executor name", text).is_ok())
+        .unwrap_or_else(|| format!("executor-{}", std::process::id()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_the_same_for_the_same_queues_tasks_and_fairness_only() {
+        let names = |list: &[&str]| list.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        let one = kind(&names(&["default"]), &names(&["a", "b"]), Fairness::Jobs);
+        assert_eq!(one, kind(&names(&["default"]), &names(&["a", "b"]), Fairness::Jobs));
+        assert_ne!(one, kind(&names(&["default", "a"]), &names(&["b"]), Fairness::Jobs));
+        assert_ne!(one, kind(&names(&["default"]), &names(&["ab"]), Fairness::Jobs));
+        assert_ne!(one, kind(&names(&["default"]), &names(&["a", "b"]), Fairness::Time));
+    }
+}

@@ -1,0 +1,125 @@
+//! One life from beginning to end: which loops run, and in what order they stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::attempt::{hand_on, slot};
+use super::finisher::Ending;
+use super::hand::Stop;
+use super::handle::Control;
+use super::life::Life;
+use super::{claimer, finisher, keeper, sweeper};
+use crate::lifecycle::Event;
+
+/// After the grace period, slots have so long to hand on what became of their jobs.
+const WIND_UP: Duration = Duration::from_secs(5);
+
+/// Lives. Says whether it ended by a shutdown (and not because the lease was lost).
+pub(super) async fn live(life: &Arc<Life>, control: &Control) -> bool {
+    // Dropped at the end of this function, which aborts whatever still runs.
+    let mut loops = JoinSet::new();
+    loops.spawn(Arc::clone(life).supervise("keeper", keeper::run));
+    loops.spawn(Arc::clone(life).supervise("ear", keeper::hear));
+    loops.spawn(Arc::clone(life).supervise("finisher", finisher::run));
+    loops.spawn(Arc::clone(life).supervise("start marks", finisher::mark_starts));
+    loops.spawn(Arc::clone(life).supervise("sweeper", sweeper::run));
+    loops.spawn(Arc::clone(life).supervise("tidy", sweeper::tidy));
+    let mut slots = JoinSet::new();
+    for _ in 0..life.plan.slots {
+        slots.spawn(Arc::clone(life).supervise("slot", slot));
+    }
+    let mut claimer = AbortOnDrop(tokio::spawn(Arc::clone(life).supervise("claimer", claimer::run)));
+
+    tokio::select! {
+        biased;
+        () = life.lost.cancelled() => {
+            claimer.0.abort();
+            give_up(life, &mut slots).await;
+            false
+        }
+        () = shut_down(life, control, &mut claimer) => true,
+    }
+}
+
+/// The lease is lost, or will be in a moment: handlers stop, and nothing of what they did counts.
+async fn give_up(life: &Life, slots: &mut JoinSet<()>) {
+    life.closing.cancel();
+    life.hand.close();
+    drop(life.hand.give_back(0));
+    for held in life.hand.all() {
+        held.stop(Stop::Lost);
+    }
+    // The last third of the lease is what is left; some of it has to be kept.
+    let patience = life.plan.grace.min(life.plan.lease / 4);
+    let _ = tokio::time::timeout(patience, async { while slots.join_next().await.is_some() {} }).await;
+}
+
+/// Waits for a shutdown, and does it.
+async fn shut_down(life: &Arc<Life>, control: &Control, claimer: &mut AbortOnDrop) {
+    control.shutdown_requested().await;
+    tracing::info!(executor = %life.plan.name, "takes no more jobs");
+    life.closing.cancel();
+    // A take under way is waited for: what it brings has to go back.
+    // Supervised, so it can end only by returning or by being aborted.
+    let _ = (&mut claimer.0).await;
+    for held in life.hand.give_back(0) {
+        hand_on(life, Ending::not_started(held)).await;
+    }
+    life.hand.close();
+
+    let mut size = life.hand.size.subscribe();
+    let mut all_done = async || {
+        // The sender lives in `life`, so waiting cannot fail.
+        let _ = size.wait_for(|held| *held == 0).await;
+    };
+    tokio::select! {
+        () = all_done() => {}
+        () = control.deadline() => {
+            for held in life.hand.all() {
+                held.stop(Stop::Shutdown);
+            }
+            if tokio::time::timeout(life.plan.grace + WIND_UP, all_done()).await.is_err() {
+                interrupt_the_rest(life).await;
+                let _ = tokio::time::timeout(life.plan.lease, all_done()).await;
+            }
+        }
+    }
+    if let Err(error) = life.store.deregister(life.incarnation).await {
+        // Others will find that it is silent.
+        life.trouble("deregistering", &error);
+    }
+    tracing::info!(executor = %life.plan.name, "has shut down");
+}
+
+/// Handlers that block their thread cannot be dropped. Their jobs are given back all the same: the process is about
+/// to end, and whoever takes them over should not have to wait for a lease.
+async fn interrupt_the_rest(life: &Life) {
+    for held in life.hand.all().into_iter().filter(|held| !held.has_ended()) {
+        tracing::warn!(job = %held.job.id, task = %held.job.task, "the handler does not stop; its job is given back");
+        let ran = held.started().map(|started| life.watch().saturating_sub(started));
+        let ending = Ending {
+            started: ran.is_some(),
+            event: if ran.is_some() {
+                Event::Interrupt
+            } else {
+                Event::Release
+            },
+            ran,
+            result: None,
+            error: Some("the handler did not stop when the executor shut down".to_owned()),
+            held,
+        };
+        life.finish(ending).await;
+    }
+}
+
+/// A task that does not outlive its handle.
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

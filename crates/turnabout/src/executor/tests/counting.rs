@@ -1,0 +1,174 @@
+//! A store that counts its calls, and fails where it is told to.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use tokio::sync::broadcast;
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::group::Settings;
+use crate::job::{Job, JobId};
+use crate::lifecycle::Event;
+use crate::store::{
+    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Setting, Settle, Settled, Signal, Standpoint, Store,
+    Submitted, Take, Taken, Which,
+};
+use crate::task::TaskSettings;
+use crate::turn::Charge;
+
+/// How a call fails.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Fault {
+    /// Nothing happens, and it may be worth trying again.
+    Outage,
+    /// It happens, but the answer gets lost on its way.
+    LostReply,
+    /// Nothing happens, and trying again is useless.
+    Refusal,
+    /// A mistake of ours, somewhere.
+    Panic,
+}
+
+/// Another store, watched.
+pub(super) struct Counting {
+    inner: Arc<dyn Store>,
+    calls: Mutex<BTreeMap<&'static str, u32>>,
+    faults: Mutex<HashMap<&'static str, (Fault, u32)>>,
+}
+
+impl Counting {
+    pub(super) fn new(inner: &Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::clone(inner),
+            calls: Mutex::default(),
+            faults: Mutex::default(),
+        })
+    }
+
+    /// How often each verb was called since the last question.
+    pub(super) fn calls(&self) -> BTreeMap<&'static str, u32> {
+        std::mem::take(&mut *self.calls.lock().expect("the counts"))
+    }
+
+    /// The next `times` calls of `verb` fail.
+    pub(super) fn fail(&self, verb: &'static str, fault: Fault, times: u32) {
+        self.faults.lock().expect("the faults").insert(verb, (fault, times));
+    }
+
+    /// Counts a call, and lets it fail where it should.
+    async fn call<T>(&self, verb: &'static str, call: impl Future<Output = Result<T>> + Send) -> Result<T> {
+        *self.calls.lock().expect("the counts").entry(verb).or_default() += 1;
+        let fault = match self.faults.lock().expect("the faults").get_mut(verb) {
+            Some((fault, left)) if *left > 0 => {
+                *left -= 1;
+                Some(*fault)
+            }
+            _ => None,
+        };
+        match fault {
+            None => return call.await,
+            Some(Fault::LostReply) => drop(call.await),
+            Some(Fault::Panic) => panic!("so the test wanted"),
+            Some(Fault::Outage | Fault::Refusal) => {}
+        }
+        Err(Error::Store {
+            doing: "being tested",
+            cause: "so the test wanted".into(),
+            transient: fault != Some(Fault::Refusal),
+        })
+    }
+}
+
+#[async_trait]
+impl Store for Counting {
+    fn clock(&self) -> &Clock {
+        self.inner.clock()
+    }
+
+    fn signals(&self) -> broadcast::Receiver<Signal> {
+        self.inner.signals()
+    }
+
+    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
+        self.call("submit", self.inner.submit(jobs)).await
+    }
+
+    async fn take(&self, take: Take) -> Result<Taken> {
+        self.call("take", self.inner.take(take)).await
+    }
+
+    async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
+        self.call("start", self.inner.start(executor, jobs)).await
+    }
+
+    async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
+        self.call("settle", self.inner.settle(executor, jobs)).await
+    }
+
+    async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
+        self.call("change", self.inner.change(which, event)).await
+    }
+
+    async fn promote(&self, limit: u32) -> Result<Promoted> {
+        self.call("promote", self.inner.promote(limit)).await
+    }
+
+    async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
+        self.call("register", self.inner.register(executor, kind, tasks)).await
+    }
+
+    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
+        self.call("heartbeat", self.inner.heartbeat(executor, beat)).await
+    }
+
+    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
+        self.call("reap", self.inner.reap(executor, beat)).await
+    }
+
+    async fn deregister(&self, executor: Uuid) -> Result<()> {
+        self.call("deregister", self.inner.deregister(executor)).await
+    }
+
+    async fn doze(&self, executor: Uuid, asleep: bool) -> Result<()> {
+        self.call("doze", self.inner.doze(executor, asleep)).await
+    }
+
+    async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
+        self.call("get", self.inner.get(ids)).await
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
+        self.call("list", self.inner.list(filter)).await
+    }
+
+    async fn counts(&self) -> Result<Counts> {
+        self.call("counts", self.inner.counts()).await
+    }
+
+    async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
+        self.call("standpoint", self.inner.standpoint(id)).await
+    }
+
+    async fn settings(&self) -> Result<Arc<Settings>> {
+        self.call("settings", self.inner.settings()).await
+    }
+
+    async fn set(&self, setting: Setting) -> Result<()> {
+        self.call("set", self.inner.set(setting)).await
+    }
+
+    async fn tasks(&self) -> Result<Vec<TaskSettings>> {
+        self.call("tasks", self.inner.tasks()).await
+    }
+
+    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
+        self.call("share", self.inner.share(kind, charges)).await
+    }
+
+    async fn prune(&self) -> Result<u64> {
+        self.call("prune", self.inner.prune()).await
+    }
+}

@@ -1,0 +1,90 @@
+//! The habits that a program can check: files stay short, and each begins with what it is responsible for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Longer files hold two ideas, which have better homes apart.
+const MAX_LINES: usize = 450;
+
+/// The folder that holds all crates.
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the crate lies beside others")
+        .to_owned()
+}
+
+/// All files below a folder whose names end in one of these.
+fn files(folder: &Path, extensions: &[&str]) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder can be read") {
+            let path = entry.expect("an entry can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path
+                .extension()
+                .is_some_and(|e| extensions.iter().any(|wanted| e == *wanted))
+            {
+                let text = fs::read_to_string(&path).expect("a source file is text");
+                found.push((path, text));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no {extensions:?} below {}", folder.display());
+    found
+}
+
+/// Fails with the names of all files that are not as they should be.
+fn all(files: Vec<(PathBuf, String)>, rule: &str, holds: impl Fn(&str) -> bool) {
+    let base = crates();
+    let bad: Vec<String> = files
+        .into_iter()
+        .filter(|(_, text)| !holds(text))
+        .map(|(path, text)| {
+            let path = path.strip_prefix(&base).unwrap_or(&path);
+            format!("{} ({} lines)", path.display(), text.lines().count())
+        })
+        .collect();
+    assert!(bad.is_empty(), "{rule}:\n  {}", bad.join("\n  "));
+}
+
+#[test]
+fn no_source_file_is_too_long() {
+    all(
+        files(&crates(), &["rs", "sql"]),
+        &format!("files over {MAX_LINES} lines; split them by idea"),
+        |text| text.lines().count() <= MAX_LINES,
+    );
+}
+
+#[test]
+fn every_rust_file_begins_with_what_it_is_responsible_for() {
+    all(
+        files(&crates(), &["rs"]),
+        "files that do not begin with a `//!` comment",
+        |text| text.starts_with("//! "),
+    );
+}
+
+#[test]
+fn every_sql_file_begins_with_what_it_does() {
+    all(
+        files(&crates(), &["sql"]),
+        "files that do not begin with a `--` comment",
+        |text| text.starts_with("-- "),
+    );
+}
+
+#[test]
+fn lints_are_expected_with_a_reason_and_never_allowed() {
+    // The lint `allow_attributes` sees neither what is behind a feature that is off nor a missing reason.
+    let allow = concat!("#[", "allow(");
+    let inner = concat!("#![", "allow(");
+    all(
+        files(&crates(), &["rs"]),
+        "files that allow a lint; expect it, with a reason",
+        |text| !text.contains(allow) && !text.contains(inner),
+    );
+}

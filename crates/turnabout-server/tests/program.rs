@@ -1,0 +1,80 @@
+//! The real program, end to end, on both stores.
+//!
+//! Nothing here sleeps and hopes: the tests wait for lines that the program prints, or for its end.
+
+#[path = "program/cases.rs"]
+mod cases;
+#[path = "program/database.rs"]
+mod database;
+#[path = "program/place.rs"]
+mod place;
+
+use std::io::Read;
+use std::net::TcpListener;
+
+use place::{Place, Server};
+
+/// Makes a test of each case, on each store.
+macro_rules! on_both_stores {
+    ($($case:ident),+ $(,)?) => {
+        mod on_sqlite {
+            $(#[test] fn $case() { crate::cases::$case(&crate::Place::on_sqlite()); })+
+        }
+        mod on_postgres {
+            $(#[test] fn $case() { crate::cases::$case(&crate::Place::on_postgres()); })+
+        }
+    };
+}
+
+on_both_stores! {
+    a_job_is_submitted_run_shown_and_listed_and_the_server_stops_when_told,
+    a_job_that_fails_is_tried_again,
+    a_job_submitted_by_another_process_starts_when_it_is_due,
+    arguments_that_make_no_sense_fail_for_good_and_say_why,
+    a_waiting_job_says_why_it_waits_and_can_be_cancelled,
+    a_running_job_is_told_to_stop_when_it_is_cancelled,
+    a_shutdown_past_its_deadline_gives_running_jobs_back,
+    a_server_that_was_told_to_stop_leaves_nothing_claimed,
+    a_second_signal_ends_the_server_at_once,
+}
+
+#[test]
+fn a_signal_ends_a_server_that_cannot_reach_its_database() {
+    // It is connected to, and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!(
+        "postgres://nobody@{}/nothing",
+        silent.local_addr().expect("its address")
+    );
+    let server = Server::start(&Place::on_sqlite(), &["--database", &url]);
+    let (mut connection, _) = silent.accept().expect("the server connects");
+    connection.read_exact(&mut [0]).expect("it says something");
+    server.terminate();
+    assert_eq!(server.end().code(), Some(130));
+}
+
+#[test]
+fn mistakes_are_answered_with_what_would_be_right() {
+    let place = Place::on_sqlite();
+    let complaints: [(&[&str], &str); 8] = [
+        (&["list"], "no file turnabout.db"),
+        (&["submit", "sleep", "{seconds: 1}"], "are not JSON"),
+        (&["submit", "sleep", "--priority", "urgent"], "high, normal, low"),
+        (&["submit", "sleep", "--delay", "90"], "with units"),
+        (&["submit", ""], "empty"),
+        (
+            &["submit", "sleep", "--database", "mysql://ada:secret@host/db"],
+            "postgres://",
+        ),
+        (&["serve", "--slots", "0"], "slots"),
+        (&["show", "42", "--database", "sqlite://turnabout.db"], "UUID"),
+    ];
+    for (args, part) in complaints {
+        let complaint = place.complaint(args);
+        assert!(complaint.contains(part), "{args:?}: {complaint}");
+        assert!(!complaint.contains("secret@"), "{complaint}");
+    }
+    let id = place.ask(&["submit", "sleep"]);
+    let unknown = id.replace(&id[..8], "00000000");
+    assert!(place.complaint(&["show", &unknown]).contains("there is no job"));
+}

@@ -1,0 +1,167 @@
+//! Where the tests run the program: an empty folder each, with a store of its own, and servers that end with the test.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::database::Database;
+
+/// Generous: whoever waits so long waits in vain.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// An empty folder, and perhaps an empty database. Both are gone afterwards.
+pub(crate) struct Place {
+    folder: TempDir,
+    database: Option<Database>,
+}
+
+impl Place {
+    /// Where the jobs go into a file of the folder, as they do unless said otherwise.
+    pub(crate) fn on_sqlite() -> Self {
+        Self {
+            folder: TempDir::new().expect("a folder"),
+            database: None,
+        }
+    }
+
+    pub(crate) fn on_postgres() -> Self {
+        Self {
+            database: Some(Database::new()),
+            ..Self::on_sqlite()
+        }
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_turnabout"));
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .env_remove("TURNABOUT_DATABASE")
+            .env_remove("TURNABOUT_SLOTS")
+            .env_remove("RUST_LOG")
+            .stdin(Stdio::null());
+        if let Some(database) = &self.database {
+            command.env("TURNABOUT_DATABASE", &database.url);
+        }
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("the program starts")
+    }
+
+    /// What a command prints that must succeed.
+    pub(crate) fn ask(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {errors}");
+        String::from_utf8(output.stdout).expect("text").trim_end().to_owned()
+    }
+
+    pub(crate) fn ask_json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.ask(args)).expect("JSON")
+    }
+
+    /// What a command complains of that must fail.
+    pub(crate) fn complaint(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(!output.status.success(), "{args:?} succeeded");
+        String::from_utf8(output.stderr).expect("text")
+    }
+
+    /// A server that has registered.
+    pub(crate) fn serve(&self, args: &[&str]) -> Server {
+        let server = Server::start(self, args);
+        wait_for(&server.log, "serving");
+        server
+    }
+}
+
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) log: Receiver<String>,
+}
+
+impl Server {
+    /// A server that has been started, and no more.
+    pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
+        let mut child = place
+            .command(&[&["serve"][..], args].concat())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the server starts");
+        let log = lines(child.stderr.take().expect("its log"));
+        Self { child, log }
+    }
+
+    pub(crate) fn terminate(&self) {
+        let kill = format!("kill -TERM {}", self.child.id());
+        let sent = Command::new("sh").args(["-c", &kill]).status().expect("a shell");
+        assert!(sent.success(), "the server has gone already");
+    }
+
+    pub(crate) fn end(mut self) -> ExitStatus {
+        ended(&mut self.child)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Also after a test that failed. Where it has ended already there is nothing to kill.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What someone prints, line by line, to be waited for with patience. Read to the end even if nobody listens, so that
+/// the writer never finds the pipe full or closed.
+fn lines(source: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(source).lines().map_while(Result::ok) {
+            let _ = sender.send(line);
+        }
+    });
+    receiver
+}
+
+/// Waits for a line that contains this.
+pub(crate) fn wait_for(lines: &Receiver<String>, part: &str) {
+    let mut seen = Vec::new();
+    loop {
+        match lines.recv_timeout(PATIENCE) {
+            Ok(line) if line.contains(part) => return,
+            Ok(line) => seen.push(line),
+            Err(error) => panic!("nobody said `{part}` ({error}):\n{}", seen.join("\n")),
+        }
+    }
+}
+
+/// The end of a process, which must come.
+pub(crate) fn ended(child: &mut Child) -> ExitStatus {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("a child can be waited for") {
+            return status;
+        }
+        assert!(begin.elapsed() < PATIENCE, "the process does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Submits a job and follows it until it runs.
+pub(crate) fn submit_and_see_running(place: &Place, args: &str) -> (String, Child, Receiver<String>) {
+    let mut child = place
+        .command(&["submit", "sleep", args, "--wait"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let lines = lines(child.stdout.take().expect("its output"));
+    let id = lines.recv_timeout(PATIENCE).expect("the job's id");
+    wait_for(&lines, "running");
+    (id, child, lines)
+}

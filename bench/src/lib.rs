@@ -86,7 +86,10 @@ async fn round(options: &Options, store: Store, repeat: u32, report: &mut Report
                     }
                 }
             }
-            Scenario::Idle => report.add(idle::run(&place, options.seconds()).await?, repeat)?,
+            Scenario::Idle => {
+                let measured = idle::run(&place, options.seconds(), options.settle()).await?;
+                report.add(measured, repeat)?;
+            }
             Scenario::Memory => report.add(memory::run(&place, sizes.memory, options.slots).await?, repeat)?,
         }
     }

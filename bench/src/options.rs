@@ -149,6 +149,11 @@ impl Options {
         Duration::from_secs(self.seconds.unwrap_or(if self.quick { 3 } else { 10 }))
     }
 
+    /// How long an executor is left alone before it counts as idle.
+    pub(crate) fn settle(&self) -> Duration {
+        Duration::from_millis(if self.quick { 300 } else { 5_500 })
+    }
+
     pub(crate) fn histories(&self) -> Vec<History> {
         self.history.map_or(vec![History::None, History::Kept], |h| vec![h])
     }

@@ -12,17 +12,16 @@ use crate::report::Measured;
 use crate::work::{Length, Notes, execute, idle, stop};
 
 const SLOTS: u32 = 64;
-/// An executor that has run out of work looks again a few times, the last time after five seconds.
-const SETTLE: Duration = Duration::from_millis(5_500);
 
 /// Processor time of this process and of the server's backends, in percent of one processor; and, in a second stretch of
-/// the same length, statements sent to the server.
-pub(crate) async fn run(place: &Place, time: Duration) -> Result<Measured> {
+/// the same length, statements sent to the server. Before each, the executor is given time to settle: when it has run out
+/// of work it looks again a few times, the last time after five seconds.
+pub(crate) async fn run(place: &Place, time: Duration, settle: Duration) -> Result<Measured> {
     let open = place.open(History::Kept).await?;
     let notes = Notes::new(0, Length::Nothing);
     let executor = execute(&open.jobs, &notes, SLOTS).await?;
     idle(&executor).await;
-    tokio::time::sleep(SETTLE).await;
+    tokio::time::sleep(settle).await;
     let (begin, own, server) = (Instant::now(), Cpu::now(), server(&open).await?);
     tokio::time::sleep(time).await;
     let own = Cpu::until_now(own);
@@ -32,7 +31,7 @@ pub(crate) async fn run(place: &Place, time: Duration) -> Result<Measured> {
         _ => None,
     };
     stop(vec![executor]).await;
-    let statements = statements(&open, time).await?;
+    let statements = statements(&open, time, settle).await?;
     open.close().await?;
     let percent = |cpu: Duration| cpu.as_secs_f64() / elapsed.as_secs_f64() * 100.0;
     Ok(Measured::new("idle", place.store)
@@ -52,7 +51,7 @@ async fn server(open: &Open) -> Result<Option<Duration>> {
 }
 
 /// Statements in a second that an idle executor sends to the server.
-async fn statements(open: &Open, time: Duration) -> Result<Option<f64>> {
+async fn statements(open: &Open, time: Duration, settle: Duration) -> Result<Option<f64>> {
     if open.client.is_none() {
         return Ok(None);
     }
@@ -65,7 +64,7 @@ async fn statements(open: &Open, time: Duration) -> Result<Option<f64>> {
     let jobs = address.open().await?;
     let executor = execute(&jobs, &Notes::new(0, Length::Nothing), SLOTS).await?;
     idle(&executor).await;
-    tokio::time::sleep(SETTLE).await;
+    tokio::time::sleep(settle).await;
     let before = proxy.statements();
     tokio::time::sleep(time).await;
     let statements = proxy.statements() - before;

@@ -10,6 +10,7 @@
 //!   take, whoever makes it.
 //! - Inside a group, the **counting scheme** chooses the lane ([`scheme`]).
 //! - Under `items` and `time`, **accounts** level what groups have cost so far ([`accounts`]).
+//! - How many jobs an executor holds beyond its free slots is [`pace`].
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,10 +18,13 @@ use crate::group::Settings;
 use crate::job::Lane;
 
 pub mod accounts;
+mod booking;
+pub mod pace;
 mod round;
 pub mod scheme;
 
 pub use accounts::{Accounts, Charge};
+pub use pace::Pace;
 pub use round::{Pick, Round, interleave};
 pub use scheme::Scheme;
 

@@ -15,11 +15,8 @@ use crate::error::Error;
 use crate::group::Settings;
 use crate::job::Claimed;
 use crate::store::Take;
-use crate::turn::{Fairness, Turns};
-
-mod pace;
-
-use pace::Pace;
+use crate::turn::pace::STALE;
+use crate::turn::{Fairness, Pace, Turns};
 
 /// One take asks for no more jobs.
 const BATCH: usize = 1000;
@@ -31,15 +28,13 @@ const LOOKS: [Duration; 3] = [
 ];
 /// Accounts are shared and benched groups forgiven so often.
 const SECOND: Duration = Duration::from_secs(1);
-/// Jobs that were to start within a moment and have not after this time are given back.
-const STALE: Duration = Duration::from_millis(250);
 
 /// Takes jobs until the life is closing.
 pub(super) async fn run(life: Arc<Life>) {
     let mut claimer = Claimer::new(&life);
     while !life.closing.is_cancelled() {
         claimer.each_second().await;
-        let want = claimer.pace.want(&life);
+        let want = claimer.want();
         if want == 0 {
             claimer.wait_for_room().await;
             continue;
@@ -93,7 +88,7 @@ impl<'a> Claimer<'a> {
         Self {
             life,
             turns: life.plan.turns(),
-            pace: Pace::new(life),
+            pace: Pace::new(life.hand.starts(), life.watch()),
             dozing: false,
             lucky: 0,
             looks: 0,
@@ -103,6 +98,17 @@ impl<'a> Claimer<'a> {
             last_second: None,
             settings: 0,
         }
+    }
+
+    /// How many jobs to ask for now.
+    fn want(&mut self) -> usize {
+        let (life, hand) = (self.life, &self.life.hand);
+        self.pace.measure(hand.starts(), life.watch());
+        // Before looking: a queue that becomes short from now on is told.
+        hand.low_water.store(self.pace.low_water(), Relaxed);
+        // In this order, in which a job on its way from the queue into a slot is not overlooked.
+        let (queued, running) = (hand.queued(), hand.running());
+        self.pace.want(life.plan.slots, running, queued)
     }
 
     async fn take(&mut self, want: usize) -> Result<Look, Error> {
@@ -166,11 +172,7 @@ impl<'a> Claimer<'a> {
         let group = settings.group(&job.group);
         let capped = group.max_running.is_some() || settings.task(&job.task).max_running.is_some();
         let weight = group.weight;
-        let cost = match self.life.plan.fairness {
-            Fairness::Jobs => None,
-            Fairness::Items => Some(self.turns.accounts.take(&job.group, weight, Some(f64::from(job.items)))),
-            Fairness::Time => Some(self.turns.accounts.take(&job.group, weight, None)),
-        };
+        let cost = self.turns.charge(&job.group, weight, job.items);
         let held = Held::new(job, weight, capped);
         if let Some(cost) = cost {
             held.charge(cost);
@@ -186,10 +188,7 @@ impl<'a> Claimer<'a> {
         let bills = std::mem::take(&mut *self.life.bills.lock().unwrap_or_else(PoisonError::into_inner));
         for bill in bills {
             let (group, weight, charged) = (&bill.held.job.group, bill.held.weight, bill.held.charged());
-            let cost = bill.cost.unwrap_or(0.0);
-            self.turns.accounts.correct(group, weight, cost - charged);
-            // A job that never started teaches nothing about what jobs of its group cost.
-            self.turns.accounts.ended(group, bill.cost.unwrap_or(charged));
+            self.turns.settle(group, weight, charged, bill.cost);
         }
     }
 
@@ -226,14 +225,11 @@ impl<'a> Claimer<'a> {
             let Some(started) = held.started().filter(|_| !held.has_ended()) else {
                 continue;
             };
-            let cost = now.saturating_sub(started).as_secs_f64();
-            let charged = held.charged();
-            if cost > charged {
-                self.turns
-                    .accounts
-                    .correct(&held.job.group, held.weight, cost - charged);
-                held.charge(cost);
-            }
+            let seconds = now.saturating_sub(started).as_secs_f64();
+            let charged = self
+                .turns
+                .charge_running(&held.job.group, held.weight, held.charged(), seconds);
+            held.charge(charged);
         }
     }
 

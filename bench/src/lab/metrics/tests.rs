@@ -1,0 +1,1 @@
+//! The numbers, on examples made by hand.

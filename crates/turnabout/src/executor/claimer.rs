@@ -29,6 +29,10 @@ const LOOKS: [Duration; 3] = [
 /// Accounts are shared and benched groups forgiven so often.
 const SECOND: Duration = Duration::from_secs(1);
 
+/// So many times in a row a look that found only full caps is followed by the next one at once: slots should not idle
+/// because others come before those who have work for them. Past that there are pauses between them.
+const MAX_FRUITLESS: u32 = 16;
+
 /// Takes jobs until the life is closing.
 pub(super) async fn run(life: Arc<Life>) {
     let mut claimer = Claimer::new(&life);
@@ -41,7 +45,8 @@ pub(super) async fn run(life: Arc<Life>) {
         }
         match claimer.take(want).await {
             Ok(Look::Jobs) => claimer.wake().await,
-            Ok(Look::Contended) => claimer.contended.wait().await,
+            Ok(Look::Benched) if claimer.fruitless < MAX_FRUITLESS => claimer.fruitless += 1,
+            Ok(Look::Contended | Look::Benched) => claimer.contended.wait().await,
             Ok(Look::Nothing) => claimer.sleep().await,
             Err(Error::LeaseLost) => {
                 life.lost.cancel();
@@ -61,6 +66,8 @@ enum Look {
     Jobs,
     /// Something was ready, but others had their hands on it.
     Contended,
+    /// What was looked at cannot run for now, because of a cap. The next look leaves it out.
+    Benched,
     Nothing,
 }
 
@@ -78,6 +85,8 @@ struct Claimer<'a> {
     false_alarms: u32,
     troubled: Backoff,
     contended: Backoff,
+    /// How many looks in a row found only full caps.
+    fruitless: u32,
     last_second: Option<Instant>,
     /// The version of the settings that were last in force.
     settings: i64,
@@ -95,6 +104,7 @@ impl<'a> Claimer<'a> {
             false_alarms: 0,
             troubled: Backoff::for_store(),
             contended: Backoff::new(Duration::from_millis(2), Duration::from_millis(50)),
+            fruitless: 0,
             last_second: None,
             settings: 0,
         }
@@ -117,6 +127,7 @@ impl<'a> Claimer<'a> {
         if life.place_freed.swap(false, Relaxed) {
             self.turns.forgive();
         }
+        let benched = self.turns.benched().len();
         let number = life.answered.load(Relaxed) + 1;
         let idle = *life.hand.size.borrow() == 0;
         let take = Take {
@@ -146,6 +157,8 @@ impl<'a> Claimer<'a> {
                         .collect();
                     life.hand.deal(jobs);
                     Ok(Look::Jobs)
+                } else if taken.found && self.turns.benched().len() > benched {
+                    Ok(Look::Benched)
                 } else if taken.found {
                     Ok(Look::Contended)
                 } else {
@@ -156,8 +169,9 @@ impl<'a> Claimer<'a> {
         };
         // Only now may the keeper wonder about jobs of this claim that are not in hand.
         life.answered.store(number, Relaxed);
-        if !matches!(look, Ok(Look::Contended)) {
+        if !matches!(look, Ok(Look::Contended | Look::Benched)) {
             self.contended.reset();
+            self.fruitless = 0;
         }
         let nothing = matches!(look, Ok(Look::Nothing));
         life.asleep.store(nothing, Relaxed);

@@ -87,6 +87,17 @@ impl Limited {
         self.served.get(group).map_or(0, |served| served.at)
     }
 
+    /// A group was offered a place and did not take it, because of a cap of its own, say: the next one in line comes
+    /// first, or all would wait for it.
+    pub(super) fn pass(&mut self, group: &str) {
+        self.services += 1;
+        if let Some(served) = self.served.get_mut(group) {
+            served.at = self.services;
+        } else {
+            self.serve(group, 1);
+        }
+    }
+
     /// A group of this weight had a place.
     pub(super) fn serve(&mut self, group: &str, weight: u32) {
         if self.served.len() >= MAX_SERVED {

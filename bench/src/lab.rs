@@ -66,7 +66,7 @@ pub async fn run(args: Args) -> Result<()> {
         let mut report = Report::new(&workload, args.seed);
         for rule in args.rules() {
             let trace = simulation::run(&workload, rule, args.seed);
-            report.add(rule, "simulation", &metrics::measure(&workload, &trace));
+            println!("{}", report.add(rule, "simulation", &metrics::measure(&workload, &trace)));
         }
         eprintln!("{}", report.table());
     }

@@ -172,12 +172,14 @@ pub(super) fn weights(_seed: u64) -> Workload {
 
 /// Two groups with plain jobs, one of which may run only two at a time; and six groups with scans, of which only two
 /// may run at a time, whosever they are.
-pub(super) fn caps(_seed: u64) -> Workload {
+pub(super) fn caps(seed: u64) -> Workload {
     let mut workload = Workload::new("caps", 2, 4);
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut random = fastrand::Rng::with_seed(seed);
     let mut add = |group: Group, jobs: u32| {
         let group = workload.group(group);
         for _ in 0..jobs {
-            workload.job(group, 0, 2 * SECOND);
+            workload.job(group, 0, seconds(1.0 + 2.0 * random.f64()));
         }
     };
     add(Group::new("capped", "capped").cap(2), 400);

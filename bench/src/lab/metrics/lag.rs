@@ -1,7 +1,8 @@
 //! How far two backlogged groups get apart.
 //!
 //! A group is backlogged while a job of it waits. From the moment at which two groups are both backlogged, what they
-//! have had per weight is compared until one of them is not: by how much is one ahead of the other at the most?
+//! have had per weight is compared until one of them is not: by how much is one ahead of the other at the most? Groups that
+//! different caps hold back are not compared.
 
 use super::shares::{Step, steps};
 use crate::lab::trace::Trace;
@@ -54,6 +55,10 @@ pub(crate) fn lag(workload: &Workload, trace: &Trace, unit: Unit) -> f64 {
     let per_weight =
         |accounts: &[Account], group: usize, now| accounts[group].by(now, unit) / f64::from(workload.groups[group].weight);
     let apart = |accounts: &[Account], a: usize, b: usize, now| per_weight(accounts, a, now) - per_weight(accounts, b, now);
+    let alike = |a: usize, b: usize| {
+        let (a, b) = (&workload.groups[a], &workload.groups[b]);
+        a.cap.is_none() && b.cap.is_none() && (a.task == b.task || workload.limits.is_empty())
+    };
     let steps = steps(trace);
     for moment in steps.chunk_by(|a, b| a.0 == b.0) {
         let now = moment[0].0;
@@ -62,7 +67,7 @@ pub(crate) fn lag(workload: &Workload, trace: &Trace, unit: Unit) -> f64 {
         touched.dedup();
         let mut compare = |accounts: &[Account]| {
             for a in &touched {
-                for b in (0..n).filter(|b| accounts[*a].backlogged && accounts[*b].backlogged && b != a) {
+                for b in (0..n).filter(|b| accounts[*a].backlogged && accounts[*b].backlogged && alike(*a, *b)) {
                     worst = worst.max((apart(accounts, *a, b, now) - base[a * n + b]).abs());
                 }
             }
@@ -104,7 +109,7 @@ pub(crate) fn lag(workload: &Workload, trace: &Trace, unit: Unit) -> f64 {
     }
     // Those that are still backlogged at the end.
     for a in 0..n {
-        for b in (0..a).filter(|b| accounts[a].backlogged && accounts[*b].backlogged) {
+        for b in (0..a).filter(|b| accounts[a].backlogged && accounts[*b].backlogged && alike(a, *b)) {
             worst = worst.max((apart(&accounts, a, b, trace.end) - base[a * n + b]).abs());
         }
     }

@@ -106,8 +106,8 @@ impl Executor {
 
     /// Takes jobs; goes to sleep if there are none. Says which they are.
     pub(super) fn take(&mut self, store: &mut Store<'_>, want: usize) -> Vec<usize> {
-        // A take that finds a cap full brings nothing, and the next one leaves out whom it concerns.
-        for _ in 0..3 {
+        loop {
+            let benched = self.turns.benched().len();
             let nothing = Turns::new(self.fairness, Scheme::default(), 0);
             let turns = std::mem::replace(&mut self.turns, nothing);
             let taken = store.take(turns, want.min(BATCH) as u32);
@@ -119,12 +119,12 @@ impl Executor {
                 }
                 return numbers;
             }
-            if !taken.found {
-                break;
+            // A take that finds a cap full brings nothing, and the next one leaves out whom it concerns.
+            if !taken.found || self.turns.benched().len() == benched {
+                self.asleep = true;
+                return Vec::new();
             }
         }
-        self.asleep = true;
-        Vec::new()
     }
 
     fn hold(&mut self, number: usize, job: Claimed, store: &Store<'_>) {

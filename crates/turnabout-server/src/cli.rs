@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Show(show::Show),
     /// Cancel a job
     Cancel(cancel::Cancel),
+    /// Measure how fast jobs are submitted, run and shared out on this machine
+    Bench(turnabout_bench::Bench),
 }
 
 /// The log goes to standard error: a server tells what it does, the other commands only what is wrong. `RUST_LOG`

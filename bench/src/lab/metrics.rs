@@ -66,7 +66,12 @@ pub(super) fn wait(trace: &Trace, run: &Run) -> Micros {
 }
 
 fn waits(trace: &Trace, wanted: &dyn Fn(&Run) -> bool) -> Waits {
-    let mut waits: Vec<Micros> = trace.runs.iter().filter(|r| wanted(r)).map(|r| wait(trace, r)).collect();
+    let mut waits: Vec<Micros> = trace
+        .runs
+        .iter()
+        .filter(|r| wanted(r))
+        .map(|r| wait(trace, r))
+        .collect();
     waits.sort_unstable();
     Waits {
         count: waits.len(),

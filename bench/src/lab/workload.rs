@@ -205,10 +205,11 @@ impl Workload {
         }
     }
 
-    /// When and whether failed jobs run again.
+    /// When and whether failed jobs run again. Without jitter, so that it is known when a real one could have run.
     pub(super) fn policy(&self) -> Policy {
         Policy {
             retry_delay: self.retry_delay,
+            jitter: false,
             ..Policy::default()
         }
     }

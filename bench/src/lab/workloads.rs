@@ -34,7 +34,7 @@ pub(super) fn flood(_seed: u64) -> Workload {
         let group = workload.group(Group::new(format!("quiet-{n:02}"), "quiet").quiet());
         workload.job(group, SECOND, SECOND);
     }
-    workload.hurry = 500;
+    workload.hurry = 200;
     workload
 }
 
@@ -62,12 +62,12 @@ pub(super) fn long_short(seed: u64) -> Workload {
 pub(super) fn surprise(_seed: u64) -> Workload {
     let mut workload = Workload::new("surprise", 2, 4);
     for n in 1..10 {
-        let group = workload.group(Group::new(format!("steady-{n}"), "steady").quiet());
+        let group = workload.group(Group::new(format!("steady-{n}"), "nine steady groups").quiet());
         for _ in 0..800 {
             workload.job(group, 0, SECOND);
         }
     }
-    let surprise = workload.group(Group::new("surprise", "surprise"));
+    let surprise = workload.group(Group::new("surprise", "the surprising one"));
     for n in 0..400 {
         // It begins like the others. After a while all that it submits takes two minutes.
         workload.job(surprise, 0, if n < 20 { SECOND } else { 2 * MINUTE });
@@ -77,7 +77,7 @@ pub(super) fn surprise(_seed: u64) -> Workload {
     workload
 }
 
-/// Ten tenants with a hundred jobs of 1 s for each of their groups. Nine have one group; the tenth has many.
+/// Ten tenants want more than can be done in five minutes. Nine have a group each; the tenth spreads over many.
 pub(super) fn sybil(groups: u32) -> Workload {
     let mut workload = Workload::new("sybil", 2, 4);
     for n in 1..10 {
@@ -119,7 +119,7 @@ pub(super) fn bursty(seed: u64) -> Workload {
             at += exponential(&mut random, pause);
         }
     }
-    workload.hurry = 400;
+    workload.hurry = 200;
     workload.sorted()
 }
 
@@ -147,20 +147,20 @@ pub(super) fn heavy_tailed(seed: u64) -> Workload {
             workload.job_of(group, at, lasts, items);
         }
     }
-    workload.hurry = 400;
+    workload.hurry = 200;
     workload.sorted()
 }
 
 /// Three groups of weight 1, 2 and 4, and a fourth of weight 1 whose jobs are five times as long.
 pub(super) fn weights(_seed: u64) -> Workload {
     let mut workload = Workload::new("weights", 2, 4);
-    for (name, weight, jobs, lasts) in [
-        ("one", 1, 3_000, SECOND),
-        ("two", 2, 4_000, SECOND),
-        ("four", 4, 5_000, SECOND),
-        ("long", 1, 1_000, 5 * SECOND),
+    for (name, class, weight, jobs, lasts) in [
+        ("one", "weight 1", 1, 3_000, SECOND),
+        ("two", "weight 2", 2, 4_000, SECOND),
+        ("four", "weight 4", 4, 5_000, SECOND),
+        ("long", "weight 1, long jobs", 1, 1_000, 5 * SECOND),
     ] {
-        let group = workload.group(Group::new(name, name).weight(weight));
+        let group = workload.group(Group::new(name, class).weight(weight));
         for _ in 0..jobs {
             workload.job_of(group, 0, lasts, (lasts / SECOND) as u32);
         }
@@ -174,7 +174,6 @@ pub(super) fn weights(_seed: u64) -> Workload {
 /// may run at a time, whosever they are.
 pub(super) fn caps(seed: u64) -> Workload {
     let mut workload = Workload::new("caps", 2, 4);
-    let mut random = fastrand::Rng::with_seed(seed);
     let mut random = fastrand::Rng::with_seed(seed);
     let mut add = |group: Group, jobs: u32| {
         let group = workload.group(group);
@@ -226,7 +225,7 @@ pub(super) fn joining(seed: u64) -> Workload {
         let long = n % 3 == 0;
         let class = if long { "5 s jobs" } else { "1 s jobs" };
         let group = workload.group(Group::new(format!("group-{n:02}"), class));
-        for _ in 0..if long { 250 } else { 1_000 } {
+        for _ in 0..if long { 450 } else { 1_000 } {
             let lasts = if long { 5.0 } else { 1.0 } * (0.5 + random.f64());
             workload.job_of(group, 0, seconds(lasts), if long { 5 } else { 1 });
         }

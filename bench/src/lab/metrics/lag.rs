@@ -52,9 +52,11 @@ pub(crate) fn lag(workload: &Workload, trace: &Trace, unit: Unit) -> f64 {
     // For each two: how far apart they were when they became backlogged together.
     let mut base = vec![0.0; n * n];
     let mut worst = 0.0_f64;
-    let per_weight =
-        |accounts: &[Account], group: usize, now| accounts[group].by(now, unit) / f64::from(workload.groups[group].weight);
-    let apart = |accounts: &[Account], a: usize, b: usize, now| per_weight(accounts, a, now) - per_weight(accounts, b, now);
+    let per_weight = |accounts: &[Account], group: usize, now| {
+        accounts[group].by(now, unit) / f64::from(workload.groups[group].weight)
+    };
+    let apart =
+        |accounts: &[Account], a: usize, b: usize, now| per_weight(accounts, a, now) - per_weight(accounts, b, now);
     let alike = |a: usize, b: usize| {
         let (a, b) = (&workload.groups[a], &workload.groups[b]);
         a.cap.is_none() && b.cap.is_none() && (a.task == b.task || workload.limits.is_empty())

@@ -135,7 +135,10 @@ fn divide(workload: &Workload, slots: u32, active: &[usize], wants: &[Wants]) ->
             grow = grow.min((wanted(group) - has) / weight(group));
         }
         for (task, limit) in &limits {
-            let of_task = open.iter().map(|at| given[*at].0).filter(|g| workload.groups[*g].task == *task);
+            let of_task = open
+                .iter()
+                .map(|at| given[*at].0)
+                .filter(|g| workload.groups[*g].task == *task);
             let total: f64 = of_task.map(weight).sum();
             if total > 0.0 {
                 grow = grow.min(limit / total);
@@ -146,7 +149,10 @@ fn divide(workload: &Workload, slots: u32, active: &[usize], wants: &[Wants]) ->
             let more = grow * weight(*group);
             *has += more;
             left -= more;
-            if let Some((_, limit)) = limits.iter_mut().find(|(task, _)| *task == workload.groups[*group].task) {
+            if let Some((_, limit)) = limits
+                .iter_mut()
+                .find(|(task, _)| *task == workload.groups[*group].task)
+            {
                 *limit -= more;
             }
         }

@@ -163,10 +163,7 @@ impl<'a> Store<'a> {
             for cap in caps(&pick.group, &stream.task) {
                 *self.running.entry(cap).or_default() += 1;
             }
-            claimed.push((
-                number,
-                job(&pick.group, &stream, seq, self.workload.jobs[number].items),
-            ));
+            claimed.push((number, job(&pick.group, &stream, seq, self.workload.jobs[number].items)));
         }
         if streams.is_empty() {
             self.ready.remove(&pick.group);

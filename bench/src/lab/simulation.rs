@@ -134,7 +134,7 @@ impl<'a> Simulation<'a> {
             }
             What::Leave(number) => {
                 for held in self.executors[number].leave() {
-                    self.release(number, held);
+                    self.release(number, &held);
                 }
                 return true;
             }
@@ -143,7 +143,7 @@ impl<'a> Simulation<'a> {
                 let stale = self.executors[executor].stale(starts);
                 let any = !stale.is_empty();
                 for held in stale {
-                    self.release(executor, held);
+                    self.release(executor, &held);
                 }
                 return any;
             }
@@ -209,12 +209,12 @@ impl<'a> Simulation<'a> {
     }
 
     /// A job goes back to where it was taken from.
-    fn release(&mut self, number: usize, held: executor::Held) {
+    fn release(&mut self, number: usize, held: &executor::Held) {
         let life = &mut self.jobs[held.number];
         life.standing = changed(&life.standing, Event::Release, self.workload, 0.0).0;
         self.store.free(&held.job);
-        self.store.put_back(&held);
-        self.executors[number].settle(&held, None);
+        self.store.put_back(held);
+        self.executors[number].settle(held, None);
     }
 }
 

@@ -97,9 +97,9 @@ impl Svg {
     /// A mark whose shape tells the series apart as its colour does.
     pub(super) fn mark(&mut self, series: usize, x: f64, y: f64) {
         let class = format!("d{series}");
-        let size = 3.0;
+        let radius = 3.0;
         let _ = if series == 0 {
-            let side = 1.7 * size;
+            let side = 1.7 * radius;
             writeln!(
                 self.body,
                 r#"<rect class="{class}" x="{}" y="{}" width="{}" height="{}"/>"#,
@@ -114,7 +114,7 @@ impl Svg {
                 r#"<circle class="{class}" cx="{}" cy="{}" r="{}"/>"#,
                 number(x),
                 number(y),
-                number(size)
+                number(radius)
             )
         };
     }

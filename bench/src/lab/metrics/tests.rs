@@ -37,6 +37,12 @@ fn near(value: f64, wanted: f64) {
     assert!((value - wanted).abs() < 1e-9, "{value}, not {wanted}");
 }
 
+fn near_all(values: [f64; 3], wanted: [f64; 3]) {
+    for (value, wanted) in values.into_iter().zip(wanted) {
+        near(value, wanted);
+    }
+}
+
 #[test]
 fn jains_index_is_one_for_equals_and_one_in_n_for_a_monopoly() {
     near(jain([3.0, 3.0, 3.0].into_iter()), 1.0);
@@ -78,7 +84,7 @@ fn two_groups_that_take_turns_have_had_what_was_due() {
     near(metrics.jain, 1.0);
     near(metrics.used, 1.0);
     // One is ahead by the job that it has just had.
-    assert_eq!(metrics.lag, [1.0, 2.0, 1.0]);
+    near_all(metrics.lag, [1.0, 2.0, 1.0]);
 }
 
 #[test]
@@ -92,7 +98,8 @@ fn a_group_that_gets_nothing_halves_the_index_and_lags_behind_by_all_that_the_ot
     let (workload, trace) = example(two(), 1, 4, &runs);
     let metrics = measure(&workload, &trace);
     near(metrics.jain, 0.5);
-    assert_eq!(metrics.lag, [4.0, 4.0, 2.0]);
+    // What had begun when they became backlogged does not count.
+    near_all(metrics.lag, [4.0, 2.0, 1.0]);
 }
 
 #[test]

@@ -9,12 +9,15 @@
 //!   against what we want
 //! - `peer.rs` takes part in a comparison with other job queues
 //!
+//! And `turnabout lab` ([`lab`]): how fair it is.
+//!
 //! A scenario is a function from a place and its sizes to a [`report::Measured`]. What handlers' progress and log lines
 //! cost belongs in `scenario/telling.rs`, as soon as handlers can report them.
 
 mod ceiling;
 mod compare;
 mod goals;
+pub mod lab;
 mod machine;
 mod meter;
 mod options;

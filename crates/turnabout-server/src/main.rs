@@ -21,6 +21,7 @@ async fn main() -> ExitCode {
         Command::Cancel(args) => cancel::run(&database, args).await,
         // It makes stores of its own.
         Command::Bench(args) => turnabout_bench::run(args).await.map(|()| ExitCode::SUCCESS),
+        Command::Lab(args) => turnabout_bench::lab::run(args).await.map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -1,0 +1,2 @@
+-- The server's time.
+select clock_timestamp()

@@ -102,6 +102,9 @@ impl PostgresStore {
         drop(tx.finish());
         self.all_marks().entry(executor).or_default().claimed(begun.elapsed());
         let found = round.found;
+        if !found {
+            self.all_marks().entry(executor).or_default().rest();
+        }
         Ok(Taken {
             jobs: interleave(jobs, &all_picks),
             turns: round.end(),

@@ -28,6 +28,7 @@ mod peek;
 mod rows;
 mod settings;
 mod settling;
+mod streams;
 mod submitting;
 mod taking;
 mod views;

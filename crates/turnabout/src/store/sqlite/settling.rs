@@ -19,6 +19,7 @@ struct Held {
     group: String,
     task: String,
     seq: i64,
+    queue: String,
 }
 
 /// The fence: a job is written only by the claim that holds it.
@@ -32,6 +33,7 @@ fn fence(tx: &Tx<'_>, id: JobId, claim: Claim) -> Result<Option<Held>, Fault> {
                 group: row.get(1)?,
                 task: row.get(2)?,
                 seq: row.get(3)?,
+                queue: row.get(4)?,
             })
         })
         .optional()?;
@@ -74,8 +76,8 @@ pub(super) fn start(
 }
 
 pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result<Vec<Settled>, Fault> {
-    // Where nothing is capped and ended jobs are kept, most jobs can end without being looked at first.
-    let quick = !tx.retention.is_zero() && !settings::any_cap(&*tx.settings()?);
+    // Where nothing is capped, most jobs can end without being looked at first.
+    let quick = !settings::any_cap(&*tx.settings()?);
     jobs.iter().map(|job| settle_one(tx, executor, job, quick)).collect()
 }
 
@@ -86,8 +88,10 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, quick: bool) -> Res
     };
     let live = Live {
         id: job.id,
+        queue: "",
         group: "",
         task: "",
+        lane: None,
         seq: 0,
         due: None,
         claim: Some(claim),
@@ -101,9 +105,16 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, quick: bool) -> Res
             .and_then(|ran| SignedDuration::try_from(ran).ok())
             .and_then(|ran| tx.now.checked_sub(ran).ok()),
     };
-    if quick && job.change.place == Place::History && writing::finish(tx, &live, &job.change, &report)? {
-        tx.changed(job.id);
-        return Ok(Settled::Done);
+    if quick && job.change.place == Place::History {
+        let done = if tx.retention.is_zero() {
+            writing::forget_held(tx, job.id, claim, job.cancelling)?
+        } else {
+            writing::finish(tx, &live, &job.change, &report)?
+        };
+        if done {
+            tx.changed(job.id);
+            return Ok(Settled::Done);
+        }
     }
     let Some(held) = fence(tx, job.id, claim)? else {
         let done = was_ended_by(tx, job.id, claim)?;
@@ -113,6 +124,7 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, quick: bool) -> Res
         return Ok(Settled::Cancelling);
     }
     let live = Live {
+        queue: &held.queue,
         group: &held.group,
         task: &held.task,
         seq: held.seq,

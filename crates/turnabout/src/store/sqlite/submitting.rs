@@ -1,17 +1,19 @@
 //! Storing new jobs.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Statement, params};
 
 use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{bytes, meta_text, micros, uuid};
+use super::streams::{Entering, Key};
 use super::{members, writing};
 use crate::clock::{after, until};
 use crate::error::{Error, Result};
-use crate::job::{JobId, Lane, Priority, State};
+use crate::job::{JobId, Priority, State};
 use crate::store::{ID_AHEAD, ID_PAST, NewJob, Submitted};
 
 /// What a task says of its jobs where a submit is silent.
@@ -25,6 +27,13 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
         return Ok(Vec::new());
     }
     let mut tasks: HashMap<&str, Defaults> = HashMap::new();
+    for job in jobs {
+        if let Entry::Vacant(entry) = tasks.entry(&job.task) {
+            entry.insert(defaults(tx, &job.task)?);
+        }
+    }
+    let mut statement = tx.connection.prepare_cached(sql!("insert"))?;
+    let mut entering = Entering::default();
     let mut seq = writing::next_seq(tx, jobs.len())? - jobs.len() as i64;
     let mut outcomes = Vec::with_capacity(jobs.len());
     for job in jobs {
@@ -33,16 +42,29 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
             outcomes.push(outcome);
             continue;
         }
-        let defaults = match tasks.entry(&job.task) {
-            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) => entry.insert(defaults(tx, &job.task)?),
+        let defaults = &tasks[job.task.as_str()];
+        let priority = job.priority.unwrap_or(defaults.priority);
+        let key = Key {
+            queue: job.queue.as_deref().unwrap_or(&defaults.queue),
+            group: &job.group,
+            lane: priority.into(),
+            task: &job.task,
         };
-        outcomes.push(if insert(tx, job, defaults, seq)? {
-            Ok(Submitted { id: job.id, new: true })
-        } else {
-            refused(tx, job)?
-        });
+        let due = job.when.moment(tx.now);
+        if !insert(&mut statement, tx.now, job, key, priority, due, seq)? {
+            outcomes.push(refused(tx, job)?);
+            continue;
+        }
+        match due {
+            None => {
+                entering.add(tx, key, seq, job.id)?;
+                tx.ready();
+            }
+            Some(due) => tx.parked(until(tx.now, due)),
+        }
+        outcomes.push(Ok(Submitted { id: job.id, new: true }));
     }
+    entering.write(tx)?;
     Ok(outcomes)
 }
 
@@ -89,37 +111,36 @@ fn defaults(tx: &Tx<'_>, task: &str) -> Result<Defaults, Fault> {
 }
 
 /// Says whether the job got in.
-fn insert(tx: &mut Tx<'_>, job: &NewJob, defaults: &Defaults, seq: i64) -> Result<bool, Fault> {
-    let priority = job.priority.unwrap_or(defaults.priority);
-    let due = job.when.moment(tx.now);
-    let inserted = tx.connection.prepare_cached(sql!("insert"))?.execute(params![
+fn insert(
+    statement: &mut Statement<'_>,
+    now: Timestamp,
+    job: &NewJob,
+    key: Key<'_>,
+    priority: Priority,
+    due: Option<Timestamp>,
+    seq: i64,
+) -> Result<bool, Fault> {
+    let inserted = statement.execute(params![
         bytes(&job.id.0),
         job.task,
         job.group,
         job.owner,
-        job.queue.as_deref().unwrap_or(&defaults.queue),
+        key.queue,
         priority.code(),
         State::Waiting.code(),
-        due.is_none().then(|| Lane::from(priority).code()),
+        due.is_none().then(|| key.lane.code()),
         // A parked job gets its place in the lane when it comes into it.
         if due.is_none() { seq } else { 0 },
         due.map(micros),
         job.items,
-        micros(tx.now),
-        job.expires.expiry(tx.now).map(micros),
+        micros(now),
+        job.expires.expiry(now).map(micros),
         job.parent.as_ref().map(|parent| bytes(&parent.0)),
         job.unique,
         meta_text(&job.meta)?,
         job.args,
     ])?;
-    if inserted == 0 {
-        return Ok(false);
-    }
-    match due {
-        None => tx.ready(),
-        Some(due) => tx.parked(until(tx.now, due)),
-    }
-    Ok(true)
+    Ok(inserted > 0)
 }
 
 /// Why a job did not get in: its unique key or its id is taken.

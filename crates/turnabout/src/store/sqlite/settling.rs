@@ -1,7 +1,7 @@
 //! What executors write about jobs that they hold: start marks, and what became of attempts.
 
 use jiff::SignedDuration;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Statement, params};
 use uuid::Uuid;
 
 use super::desk::Tx;
@@ -78,10 +78,28 @@ pub(super) fn start(
 pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result<Vec<Settled>, Fault> {
     // Where nothing is capped, most jobs can end without being looked at first.
     let quick = !settings::any_cap(&*tx.settings()?);
-    jobs.iter().map(|job| settle_one(tx, executor, job, quick)).collect()
+    let mut forget = tx.connection.prepare_cached(sql!("forget_held"))?;
+    let mut answers = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let ended = quick && job.change.place == Place::History;
+        answers.push(if ended && tx.retention.is_zero() && forgotten(&mut forget, executor, job)? {
+            tx.changed(job.id);
+            Settled::Done
+        } else {
+            settle_one(tx, executor, job, ended && !tx.retention.is_zero())?
+        });
+    }
+    Ok(answers)
 }
 
-fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, quick: bool) -> Result<Settled, Fault> {
+/// Forgets a job that has ended, if it is (still) held by that claim and a cancel is as far as it was. Says whether.
+fn forgotten(statement: &mut Statement<'_>, executor: Uuid, job: &Settle) -> Result<bool, Fault> {
+    let held = params![bytes(&job.id.0), bytes(&executor), job.number, job.cancelling];
+    Ok(statement.execute(held)? > 0)
+}
+
+/// `keep`: it has ended and goes to the history, if it is still ours.
+fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, keep: bool) -> Result<Settled, Fault> {
     let claim = Claim {
         executor,
         number: job.number,
@@ -105,16 +123,9 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, quick: bool) -> Res
             .and_then(|ran| SignedDuration::try_from(ran).ok())
             .and_then(|ran| tx.now.checked_sub(ran).ok()),
     };
-    if quick && job.change.place == Place::History {
-        let done = if tx.retention.is_zero() {
-            writing::forget_held(tx, job.id, claim, job.cancelling)?
-        } else {
-            writing::finish(tx, &live, &job.change, &report)?
-        };
-        if done {
-            tx.changed(job.id);
-            return Ok(Settled::Done);
-        }
+    if keep && writing::finish(tx, &live, &job.change, &report)? {
+        tx.changed(job.id);
+        return Ok(Settled::Done);
     }
     let Some(held) = fence(tx, job.id, claim)? else {
         let done = was_ended_by(tx, job.id, claim)?;

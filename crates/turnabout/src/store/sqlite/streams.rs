@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Statement, params};
 use uuid::Uuid;
 
 use super::desk::Tx;
@@ -127,8 +127,15 @@ pub(super) fn leave(tx: &Tx<'_>, key: Key<'_>, seq: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Jobs up to `mark` were claimed, and so many are left.
-pub(super) fn move_on(tx: &Tx<'_>, stream: i64, left: i64, mark: i64, mut dead: i64) -> Result<(), Fault> {
+/// Jobs up to `mark` were claimed, and so many are left. `statement` is `stream_move.sql`.
+pub(super) fn move_on(
+    tx: &Tx<'_>,
+    statement: &mut Statement<'_>,
+    stream: i64,
+    left: i64,
+    mark: i64,
+    mut dead: i64,
+) -> Result<(), Fault> {
     if left <= 0 {
         return close(tx, stream);
     }
@@ -136,9 +143,7 @@ pub(super) fn move_on(tx: &Tx<'_>, stream: i64, left: i64, mark: i64, mut dead: 
         sweep(tx, stream, mark)?;
         dead = 0;
     }
-    tx.connection
-        .prepare_cached(sql!("stream_move"))?
-        .execute([stream, left, mark, dead])?;
+    statement.execute([stream, left, mark, dead])?;
     Ok(())
 }
 

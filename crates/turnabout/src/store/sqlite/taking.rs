@@ -110,6 +110,7 @@ struct Claims<'a> {
     number: i64,
     heads: CachedStatement<'a>,
     claim: CachedStatement<'a>,
+    move_on: CachedStatement<'a>,
 }
 
 /// A job at the front of a stream, its state and reason, and which of the pick's streams that is.
@@ -139,6 +140,7 @@ impl<'a> Claims<'a> {
             number,
             heads: tx.connection.prepare_cached(sql!("heads"))?,
             claim: tx.connection.prepare_cached(sql!("claim"))?,
+            move_on: tx.connection.prepare_cached(sql!("stream_move"))?,
         })
     }
 
@@ -162,7 +164,13 @@ impl<'a> Claims<'a> {
             jobs.push(head.job);
         }
         for front in fronts.iter().filter(|front| front.mark > 0) {
-            streams::move_on(self.tx, front.stream, front.left, front.mark, front.dead)?;
+            let Front {
+                stream,
+                dead,
+                left,
+                mark,
+            } = *front;
+            streams::move_on(self.tx, &mut self.move_on, stream, left, mark, dead)?;
         }
         Ok(())
     }

@@ -163,17 +163,6 @@ pub(super) fn finish(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Repo
     Ok(finished > 0)
 }
 
-/// Forgets a job that has ended, if it is (still) held by that claim and a cancel is as far as it was. Says whether.
-pub(super) fn forget_held(tx: &Tx<'_>, id: JobId, claim: Claim, cancelling: bool) -> Result<bool, Fault> {
-    let forgotten = tx.connection.prepare_cached(sql!("forget_held"))?.execute(params![
-        bytes(&id.0),
-        bytes(&claim.executor),
-        claim.number,
-        cancelling
-    ])?;
-    Ok(forgotten > 0)
-}
-
 fn forget(tx: &Tx<'_>, job: &Live<'_>) -> Result<(), Fault> {
     tx.connection
         .prepare_cached(sql!("forget_live"))?

@@ -5,7 +5,7 @@
 //! their plans from flipping, and what belongs together is sent in one round trip.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use async_trait::async_trait;
 use deadpool_postgres::{Object, Pool};
@@ -46,6 +46,7 @@ mod take;
 mod tests;
 
 use connect::{failed, no_connection};
+use insert::together::Together;
 use marks::Marks;
 use sql::Sql;
 use stock::Memory;
@@ -64,6 +65,10 @@ pub struct PostgresStore {
     marks: Mutex<std::collections::HashMap<Uuid, Marks>>,
     /// What each executor of this process knows to be ready.
     stocks: Mutex<std::collections::HashMap<Uuid, Memory>>,
+    /// Small submits on their way.
+    together: Together,
+    /// For what goes on after a caller has gone.
+    me: Weak<Self>,
     listener: tokio::task::AbortHandle,
     /// Every peek goes by the marks, as far as there are any.
     #[cfg(test)]
@@ -82,8 +87,9 @@ impl PostgresStore {
         prepare(&config, &options, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
         let listener = tokio::spawn(listen::listen(config.clone(), options.schema.clone(), signals.clone()));
-        let store = Arc::new(Self {
-            pool: connect::pool(&config, options.connections)?,
+        let pool = connect::pool(&config, options.connections)?;
+        let store = Arc::new_cyclic(|me| Self {
+            pool,
             sql: Sql::new(&options.schema),
             options,
             signals,
@@ -91,6 +97,8 @@ impl PostgresStore {
             settings: Mutex::default(),
             marks: Mutex::default(),
             stocks: Mutex::default(),
+            together: Together::default(),
+            me: me.clone(),
             listener: listener.abort_handle(),
             #[cfg(test)]
             always_by_marks: std::sync::atomic::AtomicBool::default(),

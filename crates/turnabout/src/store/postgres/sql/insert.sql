@@ -1,17 +1,14 @@
 -- Stores jobs. An id or a unique key that is taken is passed over here and looked at by holders.sql; a conflict with
--- someone who has not committed yet waits for them, so there is never a second job. Places are drawn under the lock of
--- those who make jobs ready (see lock_ring.sql).
--- $1 now (null: the server's); then one entry a job; `seq` null: the next one.
+-- someone who has not committed yet waits for them, so there is never a second job.
+-- $1 now (null: the server's); then one entry a job. Places were drawn by draw_seqs.sql.
 insert into turnabout.job (id, seq, submitted, due, expires, parent, items, lane, priority, queue, "group", task, owner,
     unique_key, args, meta)
-select d.id, coalesce(d.seq, nextval('turnabout.job_seq')), n.now,
+select d.id, d.seq, n.now,
     case when w.due > n.now then w.due end,
     coalesce(d.expires_at, n.now + make_interval(secs => d.expires_in)),
     d.parent, d.items,
     d.priority, d.priority, d.queue, d."group", d.task, d.owner, d.unique_key, d.args, d.meta
-from (
-    select coalesce($1, clock_timestamp()) as now, pg_advisory_xact_lock_shared(hashtext('turnabout'), 1) offset 0
-) n
+from (select coalesce($1, clock_timestamp()) as now) n
 cross join unnest($2::uuid[], $3::timestamptz[], $4::double precision[], $5::timestamptz[], $6::double precision[],
     $7::uuid[], $8::int[], $9::smallint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
     $15::text[], $16::text[], $17::bigint[])

@@ -2,15 +2,17 @@
 //!
 //! All of it is read from `/proc`; where the system does not tell, there is no number.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::time::Duration;
 
 pub(crate) mod server;
 
 /// The processor time that a process has used. Other programs disturb it far less than rates.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cpu {
     /// Of the threads that it has now, exactly.
-    threads: Duration,
+    threads: HashMap<OsString, Duration>,
     /// Of all that it ever had, in ticks of 10 ms.
     ticks: Duration,
 }
@@ -34,33 +36,38 @@ impl Cpu {
             .take(2)
             .map(|ticks| ticks.parse::<u32>().ok())
             .sum::<Option<u32>>()?;
-        let threads: u64 = std::fs::read_dir(format!("/proc/{process}/task"))
+        let threads = std::fs::read_dir(format!("/proc/{process}/task"))
             .ok()?
             .flatten()
-            .filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok())
-            .filter_map(|text| text.split_whitespace().next()?.parse::<u64>().ok())
-            .sum();
+            .filter_map(|thread| {
+                let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+                let nanoseconds = text.split_whitespace().next()?.parse().ok()?;
+                Some((thread.file_name(), Duration::from_nanos(nanoseconds)))
+            })
+            .collect();
         Some(Self {
-            threads: Duration::from_nanos(threads),
+            threads,
             ticks: TICK * ticks,
         })
     }
 
     /// What has been used between two moments: by the exact times, unless threads have ended meanwhile and taken theirs
     /// with them.
-    pub(crate) fn since(self, then: Self) -> Duration {
-        let threads = self.threads.saturating_sub(then.threads);
+    pub(crate) fn since(&self, then: &Self) -> Duration {
+        let before = |thread| then.threads.get(thread).copied().unwrap_or_default();
+        let used = |(thread, now): (_, &Duration)| now.saturating_sub(before(thread));
+        let threads: Duration = self.threads.iter().map(used).sum();
         let ticks = self.ticks.saturating_sub(then.ticks);
         if ticks > threads + 2 * TICK { ticks } else { threads }
     }
 
     /// What this process has used since that moment.
-    pub(crate) fn until_now(then: Option<Self>) -> Option<Duration> {
-        Some(Self::now()?.since(then?))
+    pub(crate) fn until_now(then: &Option<Self>) -> Option<Duration> {
+        Some(Self::now()?.since(then.as_ref()?))
     }
 
     /// The same in microseconds, for each of so many jobs.
-    pub(crate) fn per_job(then: Option<Self>, jobs: u64) -> Option<f64> {
+    pub(crate) fn per_job(then: &Option<Self>, jobs: u64) -> Option<f64> {
         Some(Self::until_now(then)?.as_secs_f64() * 1e6 / jobs as f64)
     }
 }
@@ -118,7 +125,6 @@ mod counting {
 }
 
 /// All that this process can tell of itself, at one moment.
-#[derive(Clone, Copy)]
 pub(crate) struct Moment {
     cpu: Option<Cpu>,
     written: Option<u64>,
@@ -135,10 +141,10 @@ impl Moment {
     }
 
     /// What each of so many jobs has cost since, by name.
-    pub(crate) fn per_job(self, jobs: u64) -> Vec<(&'static str, f64)> {
+    pub(crate) fn per_job(&self, jobs: u64) -> Vec<(&'static str, f64)> {
         let each = |value: f64| value / jobs as f64;
         let mut values = Vec::new();
-        values.extend(Cpu::per_job(self.cpu, jobs).map(|cpu| ("cpu_us_per_job", cpu)));
+        values.extend(Cpu::per_job(&self.cpu, jobs).map(|cpu| ("cpu_us_per_job", cpu)));
         if let (Some(then), Some(now)) = (self.written, written()) {
             values.push(("written_bytes_per_job", each((now - then) as f64)));
         }

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{SinkExt, StreamExt};
 use tokio::sync::mpsc;
 use tokio_postgres::{AsyncMessage, Client, NoTls, Statement};
-use turnabout::JobId;
+use uuid::Uuid;
 
 use super::{ARGS, BATCH, INSERTS, rate};
 use crate::place::Place;
@@ -34,7 +34,7 @@ pub(super) async fn drain(place: &Place, jobs: u64) -> Result<f64> {
         if rows.is_empty() {
             break;
         }
-        let ids: Vec<_> = rows.iter().map(|row| JobId(row.get(0)).0).collect();
+        let ids: Vec<_> = rows.iter().map(|row| row.get::<_, Uuid>(0)).collect();
         table.client.execute(&delete, &[&ids]).await?;
     }
     let rate = rate(jobs, begin);
@@ -54,7 +54,7 @@ pub(super) async fn insert_single(place: &Place, callers: u64, jobs: u64) -> Res
     let insert = table.insert();
     let once: Once = |client, statements| {
         Box::pin(async move {
-            client.execute(&statements[0], &[&JobId::new().0, &ARGS]).await?;
+            client.execute(&statements[0], &[&Uuid::now_v7(), &ARGS]).await?;
             Ok(())
         })
     };
@@ -74,8 +74,8 @@ pub(super) async fn insert_within(place: &Place, callers: u64, jobs: u64) -> Res
     let once: Once = |client, statements| {
         Box::pin(async move {
             let tx = client.transaction().await?;
-            tx.execute(&statements[0], &[&JobId::new().0]).await?;
-            tx.execute(&statements[1], &[&JobId::new().0, &ARGS]).await?;
+            tx.execute(&statements[0], &[&Uuid::now_v7()]).await?;
+            tx.execute(&statements[1], &[&Uuid::now_v7(), &ARGS]).await?;
             tx.commit().await
         })
     };
@@ -113,7 +113,7 @@ pub(super) async fn hand_over(place: &Place, jobs: u64) -> Result<Vec<Duration>>
     for _ in 0..jobs {
         let begin = Instant::now();
         let (sent, taken) = tokio::join!(
-            async { table.client.query(&insert, &[&JobId::new().0, &ARGS]).await },
+            async { table.client.query(&insert, &[&Uuid::now_v7(), &ARGS]).await },
             async {
                 told.recv().await.context("the listener is gone")?;
                 Ok::<_, anyhow::Error>(claimer.client.query(&claim, &[]).await?)
@@ -204,7 +204,7 @@ impl Table {
         for from in (0..jobs).step_by(batch as usize) {
             let mut text = String::new();
             for n in from..jobs.min(from + batch) {
-                writeln!(text, "{}\tg{}\twork\t{ARGS}\t{now}\t{now}\t0", JobId::new(), n % 100)?;
+                writeln!(text, "{}\tg{}\twork\t{ARGS}\t{now}\t{now}\t0", Uuid::now_v7(), n % 100)?;
             }
             texts.push(text);
         }

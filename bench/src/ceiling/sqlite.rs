@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use rusqlite::Connection;
-use turnabout::JobId;
+use uuid::Uuid;
 
 use super::{ARGS, BATCH, rate};
 use crate::place::Place;
@@ -38,7 +38,7 @@ pub(super) fn fill(file: &mut Connection, jobs: u64, batch: u64) -> Result<f64> 
             let mut insert = tx.prepare_cached("insert into ceiling values (?1, ?2, 'work', ?3, ?4, ?4, 0)")?;
             for n in from..jobs.min(from + batch) {
                 let group = format!("g{}", n % 100);
-                insert.execute(rusqlite::params![&JobId::new().0.as_bytes()[..], group, ARGS, n as i64])?;
+                insert.execute(rusqlite::params![&Uuid::now_v7().as_bytes()[..], group, ARGS, n as i64])?;
             }
         }
         tx.commit()?;

@@ -70,7 +70,7 @@ pub(crate) async fn backends(client: &Client, name: &str) -> Result<Option<Durat
         .await?;
     let times = rows.iter().map(|row| {
         let cpu = Cpu::of(&row.get::<_, i32>(0).to_string())?;
-        Some(cpu.since(Cpu::default()))
+        Some(cpu.since(&Cpu::default()))
     });
     Ok(times.sum())
 }

@@ -46,7 +46,7 @@ pub(crate) async fn run(place: &Place, drain: Drain, slots: u32) -> Result<Measu
             break end;
         }
     };
-    let cpu = Cpu::per_job(cpu, backlog);
+    let cpu = Cpu::per_job(&cpu, backlog);
     stop(executors).await;
     drop((handles, pin));
     open.close().await?;

@@ -24,7 +24,7 @@ pub(crate) async fn run(place: &Place, time: Duration, settle: Duration) -> Resu
     tokio::time::sleep(settle).await;
     let (begin, own, server) = (Instant::now(), Cpu::now(), server(&open).await?);
     tokio::time::sleep(time).await;
-    let own = Cpu::until_now(own);
+    let own = Cpu::until_now(&own);
     let elapsed = begin.elapsed();
     let server = match (server, self::server(&open).await?) {
         (Some(then), Some(now)) => Some(now.saturating_sub(then)),

@@ -45,7 +45,7 @@ pub(crate) async fn run(place: &Place, rate: u64, time: Duration) -> Result<Meas
     let last = begin.elapsed();
     let executors = vec![executor];
     let_go(&executors).await;
-    let cpu = Cpu::per_job(cpu, jobs);
+    let cpu = Cpu::per_job(&cpu, jobs);
     stop(executors).await;
     open.close().await?;
     let waits: Vec<Duration> = (0..jobs)

@@ -23,7 +23,7 @@ pub(crate) async fn bulk(place: &Place, jobs: u64) -> Result<Measured> {
     let open = place.open(History::Kept).await?;
     let (begin, cpu) = (Instant::now(), Cpu::now());
     submit(&open.jobs, 0..jobs, GROUPS, BATCH).await?;
-    let (time, cpu) = (begin.elapsed(), Cpu::per_job(cpu, jobs));
+    let (time, cpu) = (begin.elapsed(), Cpu::per_job(&cpu, jobs));
     open.close().await?;
     Ok(Measured::new("submit-bulk", place.store)
         .setting("jobs", jobs)

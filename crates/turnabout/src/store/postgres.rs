@@ -40,6 +40,7 @@ mod rows;
 mod settings;
 mod settle;
 mod sql;
+mod stock;
 mod take;
 #[cfg(test)]
 mod tests;
@@ -48,6 +49,7 @@ use connect::{failed, no_connection};
 use insert::together::Together;
 use marks::Marks;
 use sql::Sql;
+use stock::Memory;
 
 /// Jobs in a `PostgreSQL` database.
 pub struct PostgresStore {
@@ -61,6 +63,8 @@ pub struct PostgresStore {
     settings: Mutex<Arc<Settings>>,
     /// Where each executor of this process left off in each stream.
     marks: Mutex<std::collections::HashMap<Uuid, Marks>>,
+    /// What each executor of this process knows to be ready.
+    stocks: Mutex<std::collections::HashMap<Uuid, Memory>>,
     /// Small submits on their way.
     together: Together,
     /// For what goes on after a caller has gone.
@@ -92,6 +96,7 @@ impl PostgresStore {
             offset: AtomicI64::new(0),
             settings: Mutex::default(),
             marks: Mutex::default(),
+            stocks: Mutex::default(),
             together: Together::default(),
             me: me.clone(),
             listener: listener.abort_handle(),
@@ -110,6 +115,14 @@ impl PostgresStore {
 
     async fn client(&self) -> Result<Object> {
         self.pool.get().await.map_err(no_connection)
+    }
+
+    /// A second connection for one who holds one already: only if one is free, since two who wait for each other's
+    /// would wait for long.
+    async fn spare_client(&self) -> Option<Object> {
+        let mut timeouts = self.pool.timeouts();
+        timeouts.wait = Some(std::time::Duration::ZERO);
+        self.pool.timeout_get(&timeouts).await.ok()
     }
 
     /// The server's time, as near as this machine can tell.
@@ -204,7 +217,7 @@ impl Store for PostgresStore {
     }
 
     async fn take(&self, take: Take) -> Result<Taken> {
-        self.hand_out(take).await
+        Box::pin(self.hand_out(take)).await
     }
 
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {

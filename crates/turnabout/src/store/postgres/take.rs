@@ -4,7 +4,7 @@
 //! place is locked. The second moves the place and claims, in a transaction of its own: the place is free for the
 //! next executor before the claim is on disk.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use tokio_postgres::Row;
@@ -12,16 +12,24 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed};
-use super::peek::{Found, Heads, Look};
+use super::peek::{Found, Look};
+use super::stock::Stock;
 use super::{PostgresStore, rows};
 use crate::error::{Error, Result};
 use crate::group::Cap;
 use crate::job::{Claimed, State};
 use crate::store::{Take, Taken};
-use crate::turn::{Peeked, Pick, Ring, Round, Stream, interleave};
+use crate::turn::{Peeked, Pick, Ring, Round, interleave};
+
+mod orders;
+
+use orders::Orders;
 
 /// A lane that gave too little is made up from the others; this is more than enough for all of them.
 const PASSES: usize = 16;
+
+/// So many known jobs are claimed over two connections.
+const MANY: usize = 200;
 
 /// What is sent before a claim, in the same round trip.
 enum Before<'a> {
@@ -56,9 +64,9 @@ impl PostgresStore {
         let Found {
             ring,
             settings,
-            peeks,
-            mut heads,
+            mut stock,
         } = self.peek(&tx, &look).await?;
+        let peeks = stock.peeked(&look, &settings);
         let mut round = Round::begin(turns, &ring, Peeked::merge(&ring, peeks), want, &tasks, &settings);
         let place = round.ring.clone();
         let mut before = Before::Peek(&kind, (place != ring).then_some(&place));
@@ -67,7 +75,7 @@ impl PostgresStore {
         let mut all_picks = Vec::new();
         let caps = round.caps(&settings);
         if !caps.is_empty() {
-            self.claim(&tx, before, executor, number, &[], &heads).await?;
+            self.claim(&tx, before, executor, number, &[], &mut stock).await?;
             self.lock_caps(&tx, &caps, &mut round).await?;
             before = Before::Locks;
         }
@@ -77,9 +85,7 @@ impl PostgresStore {
             if picks.is_empty() && pass > 0 {
                 break;
             }
-            let mut got = self.claim(&tx, before, executor, number, &picks, &heads).await?;
-            // What comes next in a stream is not known any longer.
-            heads.clear();
+            let mut got = self.claim(&tx, before, executor, number, &picks, &mut stock).await?;
             if !caps.is_empty() {
                 // Whose turn it is under a limit depends on the order of what was taken.
                 got.sort_by_cached_key(|job| (place_of(&picks, job), job.seq));
@@ -101,6 +107,8 @@ impl PostgresStore {
         }
         drop(tx.finish());
         self.all_marks().entry(executor).or_default().claimed(begun.elapsed());
+        stock.ring = place;
+        self.memory(executor, |memory| memory.leave(stock));
         let found = round.found;
         if !found {
             self.all_marks().entry(executor).or_default().rest();
@@ -136,7 +144,7 @@ impl PostgresStore {
     }
 
     /// Claims these picks in a transaction of their own, together with what comes before: one round trip. A second one
-    /// for those whose head was gone.
+    /// for jobs that do not lie any longer where they were seen.
     async fn claim(
         &self,
         tx: &Tx,
@@ -144,7 +152,7 @@ impl PostgresStore {
         executor: Uuid,
         number: i64,
         picks: &[Pick],
-        heads: &Heads,
+        stock: &mut Stock,
     ) -> Result<Vec<Claimed>, Error> {
         let failed = failed("claiming jobs");
         let again = if matches!(before, Before::Locks) {
@@ -152,23 +160,43 @@ impl PostgresStore {
         } else {
             Before::Nothing
         };
-        let orders = self.orders(executor, picks, heads);
-        let mut rows = self
-            .run_claims(tx, before, executor, number, &orders)
-            .await
-            .map_err(&failed)?;
-        if !orders.places.is_empty() {
-            let taken: HashSet<(&str, i16)> = rows.iter().map(|row| (row.get(5), row.get(1))).collect();
-            let missed: Vec<&Pick> = (orders.by_head.iter())
-                .filter(|pick| !taken.contains(&(pick.group.as_str(), pick.lane.code())))
-                .copied()
-                .collect();
-            if !missed.is_empty() {
-                let none = Heads::default();
-                let orders = self.orders(executor, missed, &none);
-                let late = self.run_claims(tx, again, executor, number, &orders).await;
-                rows.append(&mut late.map_err(&failed)?);
-            }
+        let mut orders = self.orders(executor, picks, stock);
+        // Half of many known jobs is claimed over a second connection at the same time, if one is free.
+        let spare = match before {
+            Before::Locks => None,
+            _ if orders.places.len() < MANY => None,
+            _ => self.spare_client().await.map(Tx::on),
+        };
+        let other = spare.as_ref().map(|_| orders.split()).unwrap_or_default();
+        let (rows, theirs) = futures_util::join!(
+            async {
+                self.run_claims(tx, before, executor, number, &orders)
+                    .await
+                    .map_err(&failed)
+            },
+            async {
+                let Some(tx) = spare else { return Ok((Vec::new(), None)) };
+                let claimed = self.run_claims(&tx, Before::Nothing, executor, number, &other).await;
+                let claimed = claimed.map_err(&failed)?;
+                drop(tx.finish());
+                Ok(claimed)
+            },
+        );
+        let (mut rows, drawn) = rows?;
+        let (mut theirs, also_drawn) = theirs?;
+        rows.append(&mut theirs);
+        stock.drew([drawn, also_drawn]);
+        orders.join(other);
+        let missed = orders.missed(&rows);
+        if !missed.is_empty() {
+            // Someone else is at work here: what is known is out of date.
+            stock.spoil();
+            let orders = self.orders(executor, &missed, stock);
+            let late = self.run_claims(tx, again, executor, number, &orders).await;
+            rows.append(&mut late.map_err(&failed)?.0);
+        }
+        if !orders.walked.is_empty() {
+            orders.resume(&rows, stock);
         }
         let mut jobs = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -185,10 +213,10 @@ impl PostgresStore {
         executor: Uuid,
         number: i64,
         orders: &Orders<'_>,
-    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+    ) -> Result<(Vec<Row>, Option<i64>), tokio_postgres::Error> {
         let Orders {
             places,
-            ids,
+            seqs,
             single,
             merged,
             ..
@@ -199,6 +227,7 @@ impl PostgresStore {
         let claim = tx.prepare(&self.sql.claim).await?;
         let claim_merged = tx.prepare(&self.sql.claim_merged).await?;
         let claim_heads = tx.prepare(&self.sql.claim_heads).await?;
+        let draw = tx.prepare(&self.sql.draw).await?;
         let anything = !places.is_empty() || !single.is_empty() || !merged.is_empty();
         let moved = async {
             if let Before::Peek(kind, Some(ring)) = &before {
@@ -220,11 +249,17 @@ impl PostgresStore {
                 _ => Ok(()),
             }
         };
+        let drawn = async {
+            if !anything {
+                return Ok(None);
+            }
+            Ok(Some(tx.client().query_one(&draw, &[]).await?.get(0)))
+        };
         let seen = async {
             if places.is_empty() {
                 return Ok(Vec::new());
             }
-            let params: [&(dyn ToSql + Sync); 5] = [&executor, &number, &scheduled, places, ids];
+            let params: [&(dyn ToSql + Sync); 5] = [&executor, &number, &scheduled, places, seqs];
             tx.client().query(&claim_heads, &params).await
         };
         let first = async {
@@ -255,8 +290,8 @@ impl PostgresStore {
                 _ => Ok(()),
             }
         };
-        let (moved, unlocked, begun, seen, first, second, committed) =
-            futures_util::join!(moved, unlocked, begun, seen, first, second, committed);
+        let (moved, unlocked, begun, drawn, seen, first, second, committed) =
+            futures_util::join!(moved, unlocked, begun, drawn, seen, first, second, committed);
         moved?;
         unlocked?;
         begun?;
@@ -264,23 +299,25 @@ impl PostgresStore {
         rows.append(&mut first?);
         rows.append(&mut second?);
         committed?;
-        Ok(rows)
+        Ok((rows, drawn?))
     }
 
-    /// The picks as arrays.
-    fn orders<'a>(&self, executor: Uuid, picks: impl IntoIterator<Item = &'a Pick>, heads: &'a Heads) -> Orders<'a> {
+    /// The picks as arrays. Jobs that are in stock are claimed where they lie, others by walking their streams.
+    fn orders<'a>(&self, executor: Uuid, picks: &'a [Pick], stock: &mut Stock) -> Orders<'a> {
         let marks = self.all_marks();
         let marks = marks.get(&executor);
         let mut orders = Orders::default();
         for (i, pick) in (0..).zip(picks) {
-            if let [(stream, 1)] = pick.streams.as_slice()
-                && let Some((place, id)) = heads.get(&(pick.group.clone(), stream.clone()))
-            {
-                orders.places.push(place);
-                orders.ids.push(*id);
-                orders.by_head.push(pick);
+            if let Some(chosen) = stock.choose(pick) {
+                orders.by_place.push((pick, chosen.len()));
+                for (seq, place) in chosen {
+                    orders.places.push(place);
+                    orders.seqs.push(seq);
+                }
                 continue;
             }
+            stock.walk(pick);
+            orders.walked.push(pick);
             let alone = pick.streams.len() == 1;
             for (stream, limit) in &pick.streams {
                 let mark = marks.map_or(0, |m| m.get(&pick.group, stream.lane, &stream.queue, &stream.task));
@@ -314,46 +351,5 @@ fn cap_key(cap: &Cap) -> (i16, &str) {
     match cap {
         Cap::Group(name) => (0, name),
         Cap::Task(name) => (1, name),
-    }
-}
-
-/// Picks as the arrays that statements take: single jobs that the peek has seen, picks of one stream, and picks that
-/// merge several.
-#[derive(Default)]
-struct Orders<'a> {
-    places: Vec<&'a str>,
-    ids: Vec<Uuid>,
-    by_head: Vec<&'a Pick>,
-    single: Streams<'a>,
-    merged: Streams<'a>,
-}
-
-/// Streams to claim from, as the arrays that a statement takes.
-#[derive(Default)]
-struct Streams<'a> {
-    pick: Vec<i32>,
-    jobs: Vec<i32>,
-    queue: Vec<&'a str>,
-    group: Vec<&'a str>,
-    lane: Vec<i16>,
-    task: Vec<&'a str>,
-    mark: Vec<i64>,
-    limit: Vec<i32>,
-}
-
-impl<'a> Streams<'a> {
-    fn push(&mut self, number: i32, pick: &'a Pick, stream: &'a Stream, mark: i64, limit: u32) {
-        self.pick.push(number);
-        self.jobs.push(pick.jobs as i32);
-        self.queue.push(&stream.queue);
-        self.group.push(&pick.group);
-        self.lane.push(stream.lane.code());
-        self.task.push(&stream.task);
-        self.mark.push(mark);
-        self.limit.push(limit as i32);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.queue.is_empty()
     }
 }

@@ -44,20 +44,12 @@ impl PostgresStore {
         let manual = self.options.clock.manual();
         let (begun, asked, sink) = futures_util::join!(
             tx.open(Mode::Durable),
-            async {
-                match manual {
-                    Some(_) => Ok(Vec::new()),
-                    None => tx.query(&self.sql.clock, &[]).await,
-                }
-            },
+            async { tx.query(&self.sql.clock, &[]).await },
             tx.client().copy_in(&copy),
         );
         begun?;
-        let now = asked?
-            .first()
-            .map(|row| row.get(0))
-            .or(manual)
-            .unwrap_or_else(|| self.now());
+        let theirs = asked?.first().map(|row| row.get(0));
+        let now = manual.or(theirs).unwrap_or_else(|| self.now());
         let mut sink = pin!(sink?);
         let mut piece = Vec::with_capacity(PIECE + 4096);
         piece.extend_from_slice(HEADER);

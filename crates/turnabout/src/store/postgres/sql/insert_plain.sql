@@ -7,7 +7,10 @@ with stored as (
     select d.id, n.now, d.parent, d.items, p.priority, p.priority,
         coalesce(d.queue, (select t.queue from turnabout.task t where t.name = d.task), 'default'),
         d."group", d.task, d.owner, d.args, d.meta
-    from (select coalesce($1, clock_timestamp()) as now) n
+    from (
+        -- Places are drawn under the lock of those who make jobs ready (see lock_ring.sql).
+        select coalesce($1, clock_timestamp()) as now, pg_advisory_xact_lock_shared(hashtext('turnabout'), 1) offset 0
+    ) n
     cross join unnest($3::uuid[], $4::uuid[], $5::int[], $6::smallint[], $7::text[], $8::text[], $9::text[],
         $10::text[], $11::text[], $12::text[])
         as d (id, parent, items, priority, queue, "group", task, owner, args, meta)

@@ -33,8 +33,9 @@ impl PostgresStore {
             self.fill_in(&mut jobs).await?;
             self.insert_keyed(&jobs).await?
         } else if together::are_few(&jobs) && jobs.iter().all(plain::is_ready) {
-            jobs = self.insert_together(jobs).await?;
-            all_new(&jobs)
+            let outcomes = all_new(&jobs);
+            self.insert_together(jobs).await?;
+            return Ok(outcomes);
         } else {
             self.fill_in(&mut jobs).await?;
             self.copy(&jobs).await?;

@@ -120,7 +120,7 @@ impl Executor {
                 return numbers;
             }
             // A take that finds a cap full brings nothing, and the next one leaves out whom it concerns.
-            if !taken.found || self.turns.benched().len() == benched {
+            if !taken.found || (self.turns.benched().len() == benched && !self.turns.is_passing()) {
                 self.asleep = true;
                 return Vec::new();
             }

@@ -66,7 +66,7 @@ enum Look {
     Jobs,
     /// Something was ready, but others had their hands on it.
     Contended,
-    /// What was looked at cannot run for now, because of a cap. The next look leaves it out.
+    /// What was looked at cannot run for now, because of a cap, or has had enough. The next look leaves it out.
     Benched,
     Nothing,
 }
@@ -162,7 +162,7 @@ impl<'a> Claimer<'a> {
                     self.pace.took(asked.elapsed());
                     life.hand.deal(jobs);
                     Ok(Look::Jobs)
-                } else if taken.found && self.turns.benched().len() > benched {
+                } else if taken.found && (self.turns.benched().len() > benched || self.turns.is_passing()) {
                     Ok(Look::Benched)
                 } else if taken.found {
                     Ok(Look::Contended)

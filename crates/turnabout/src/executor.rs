@@ -1,7 +1,7 @@
 //! The executor: a process that runs jobs. Its builder, and the order in which it lives and shuts down.
 //!
 //! The path of a job is `claimer` -> `hand` -> `attempt` -> `finisher`; beside it stand `keeper` (heartbeat, cancels,
-//! silent peers) and `sweeper` (due and expired jobs). A `life` is all of that for one registration in the store.
+//! silent peers), `reporter` (progress) and `sweeper` (due and expired jobs). A `life` is all of that for one registration in the store.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,6 +24,7 @@ mod keeper;
 mod life;
 mod plan;
 mod registry;
+mod reporter;
 mod shutdown;
 mod sweeper;
 

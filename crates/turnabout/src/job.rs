@@ -209,6 +209,15 @@ coded! {
     }
 }
 
+/// An error as its task describes it, beside its own text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Described {
+    /// For people.
+    pub message: Option<String>,
+    /// For programs.
+    pub code: Option<String>,
+}
+
 /// Names one handing-over of a job to an executor: the fence. Never used again, not even by the same executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Claim {
@@ -270,8 +279,16 @@ pub struct Job {
     pub interruptions: u32,
     /// How often it was lost with its executor.
     pub losses: u32,
-    /// The last error.
+    /// How far it is, in whole percent: what its handler has reported while it runs, 100 once it has succeeded, else 0.
+    pub progress: u8,
+    /// What its handler is doing at present, in a few words.
+    pub step: Option<String>,
+    /// The last error, with its causes.
     pub error: Option<String>,
+    /// The last error for people, where its task has words for it.
+    pub error_message: Option<String>,
+    /// The last error for programs, where its task has a code for it.
+    pub error_code: Option<String>,
     /// What its handler returned, as JSON text.
     #[serde(serialize_with = "as_optional_json")]
     pub result: Option<String>,
@@ -295,6 +312,14 @@ impl Job {
             .as_deref()
             .map(|text| serde_json::from_str(text).map_err(|e| Error::invalid("result", e.to_string())))
             .transpose()
+    }
+
+    /// How far a job in this state is, if its handler has reported this much.
+    pub(crate) fn progress_of(state: State, reported: Option<u8>) -> u8 {
+        match state {
+            State::Success => 100,
+            _ => reported.unwrap_or(0),
+        }
     }
 
     /// What the rules need to know of it.

@@ -266,6 +266,12 @@ impl Progress {
         self.whole().dirty.swap(false, Ordering::AcqRel).then(|| self.shown())
     }
 
+    /// What was last seen is not known after all.
+    pub(crate) fn tell_again(&self) {
+        self.whole().dirty.store(false, Ordering::Release);
+        self.touch();
+    }
+
     fn whole(&self) -> &Whole {
         &self.node.whole
     }

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
-use crate::job::{Claimed, Job, JobId, Meta, Priority, State, When};
+use crate::job::{Claimed, Described, Job, JobId, Meta, Priority, State, When};
 use crate::lifecycle::{Change, Event, Refusal};
 use crate::task::TaskSettings;
 use crate::turn::{Charge, Turns};
@@ -119,8 +119,25 @@ pub struct Settle {
     pub result: Option<String>,
     /// What went wrong.
     pub error: Option<String>,
+    /// What went wrong, for people.
+    pub described: Described,
     /// How long ago the attempt started.
     pub ran: Option<Duration>,
+    /// Whether the attempt has ever reported its progress, which is now to be forgotten.
+    pub reported: bool,
+}
+
+/// How far a held job is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The job.
+    pub id: JobId,
+    /// The number of the claim by which it is held.
+    pub number: i64,
+    /// Whole percent.
+    pub percent: u8,
+    /// What is being done at present.
+    pub step: Option<String>,
 }
 
 /// What came of a [`Settle`].
@@ -289,6 +306,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Writes what became of held jobs; one answer for each, in their order.
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>>;
+
+    /// Writes how far held jobs are, for those who look. Need not survive a crash of the store; for a job that is no longer
+    /// held by that claim nothing is written.
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()>;
 
     /// Something happens to jobs: each is read, decided on and written in one transaction. Jobs that do not exist
     /// are left out of the answer.

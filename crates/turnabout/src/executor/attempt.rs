@@ -14,6 +14,7 @@ use super::hand::{Held, Stop};
 use super::life::{Backoff, Bill, Life};
 use super::registry::Known;
 use crate::context::Core;
+use crate::job::Described;
 use crate::lifecycle::{Event, must_record_start};
 use crate::store::Settled;
 use crate::task::{TaskError, TaskResult, Verdict};
@@ -103,6 +104,7 @@ async fn handle(life: &Life, held: Arc<Held>, task: &Known) -> Ending {
         held: Arc::clone(&held),
         jobs: life.plan.jobs.clone(),
         last: !policy.restartable || held.job.attempts >= policy.retries,
+        news: Arc::clone(&life.hand.news),
     };
     let span = tracing::info_span!("job", id = %held.job.id, task = %held.job.task, group = %held.job.group);
     let mut work = AssertUnwindSafe((task.handler)(core).instrument(span)).catch_unwind();
@@ -176,6 +178,7 @@ fn outcome(life: &Life, held: Arc<Held>, done: Option<Done>, timed_out: bool) ->
         ran,
         result,
         error: error.map(storable),
+        described: Described::default(),
     }
 }
 

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::hand::Stop;
 use super::life::{Backoff, Life};
 use crate::error::{Error, Result};
-use crate::job::{Claim, Job, JobId};
+use crate::job::{Claim, Described, Job, JobId};
 use crate::lifecycle::{Event, Policy, decide};
 use crate::store::{Beat, Settle, Signal};
 
@@ -159,8 +159,10 @@ fn release(life: &Life, job: &Job, number: i64) -> Option<Settle> {
         change,
         cancelling: job.cancelling,
         result: None,
-        error: job.error.clone(),
+        error: None,
+        described: Described::default(),
         ran: None,
+        reported: true,
     })
 }
 

@@ -9,6 +9,7 @@ mod handlers;
 mod idle;
 mod leases;
 mod punctual;
+mod reporting;
 mod retries;
 mod setup;
 mod shutdown;

@@ -10,12 +10,14 @@ use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use crate::error::{Error, Result};
-use crate::job::{Job, JobId};
+use crate::job::{Job, JobId, State};
 use crate::store::{Signal, Store};
 
 /// Signals of other processes may not reach us, so we look as well: soon at first, then less often.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 const LATER_LOOKS: Duration = Duration::from_secs(1);
+/// How far a job is, other processes do not announce at all.
+const LOOKS_AT_PROGRESS: Duration = Duration::from_millis(250);
 
 /// What a job becomes, from what it is now to its end. Ends after the job's final state, or after an error.
 pub struct Watch {
@@ -107,7 +109,9 @@ impl Watcher {
                 Err(error) => return Some((Err(error), self.over())),
             }
             self.wait(patience).await;
-            patience = (patience * 2).min(LATER_LOOKS);
+            let runs = self.last.as_ref().is_some_and(|job| job.state == State::Running);
+            let most = if runs { LOOKS_AT_PROGRESS } else { LATER_LOOKS };
+            patience = (patience * 2).min(most);
         }
     }
 

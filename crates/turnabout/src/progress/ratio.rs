@@ -93,7 +93,7 @@ impl Ratio {
         let whole = self.above / self.below;
         // Both are made small enough to be multiplied; the denominator is rounded up, so that the whole is rounded down.
         let shift = (u128::BITS - self.below.leading_zeros()).saturating_sub(u128::BITS - FINEST - 1);
-        let rest = ((self.above % self.below >> shift) << FINEST) / ((self.below >> shift) + u128::from(shift > 0));
+        let rest = (((self.above % self.below) >> shift) << FINEST) / ((self.below >> shift) + u128::from(shift > 0));
         Self::lowest((whole.min(u128::from(u64::MAX)) << FINEST) + rest, 1 << FINEST)
     }
 }

@@ -12,6 +12,7 @@ mod lanes;
 mod lifecycle;
 mod looking;
 mod oracle;
+mod progress;
 mod retention;
 mod rotation;
 mod settings;

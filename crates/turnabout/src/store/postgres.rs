@@ -15,8 +15,8 @@ use tokio_postgres::{Config, NoTls};
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Setting, Settle, Settled, Signal, Standpoint, Store,
-    StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Report, Setting, Settle, Settled, Signal,
+    Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -36,6 +36,7 @@ mod migrate;
 mod peek;
 mod prune;
 mod read;
+mod report;
 mod rows;
 mod settings;
 mod settle;
@@ -205,6 +206,10 @@ impl Store for PostgresStore {
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         self.write_outcomes(executor, jobs).await
+    }
+
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
+        self.write_reports(executor, reports).await
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {

@@ -13,8 +13,8 @@ use crate::group::Settings;
 use crate::job::{Job, JobId};
 use crate::lifecycle::Event;
 use crate::store::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Setting, Settle, Settled, Signal, Standpoint, Store,
-    Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Report, Setting, Settle, Settled, Signal,
+    Standpoint, Store, Submitted, Take, Taken, Which,
 };
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -106,6 +106,10 @@ impl Store for Counting {
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         self.call("settle", self.inner.settle(executor, jobs)).await
+    }
+
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
+        self.call("report", self.inner.report(executor, reports)).await
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {

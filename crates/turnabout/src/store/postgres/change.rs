@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::connect::{Mode, Tx, failed};
 use super::{PostgresStore, rows};
 use crate::error::{Error, Result};
-use crate::job::{Job, JobId, State};
+use crate::job::{Described, Job, JobId, State};
 use crate::lifecycle::{self, Change, Event, Place, Policy, Refusal};
 use crate::store::{Changed, Promoted, Settle, Signal, Which};
 
@@ -220,7 +220,10 @@ impl PostgresStore {
             let job = rows::job(row)?;
             let policy = policies.get(&job.task).copied().unwrap_or_default();
             match lifecycle::decide(&job.standing(), &Event::Lose, &policy, 0.0) {
-                Ok(change) => lost.push(settle(&job, change)),
+                Ok(change) => lost.push(Settle {
+                    reported: true,
+                    ..settle(&job, change)
+                }),
                 Err(Refusal::Illegal) => tracing::warn!(id = %job.id, state = %job.state, "held in a wrong state"),
                 Err(_) => {}
             }
@@ -240,6 +243,8 @@ fn settle(job: &Job, change: Change) -> Settle {
         cancelling: job.cancelling,
         result: None,
         error: None,
+        described: Described::default(),
         ran: None,
+        reported: false,
     }
 }

@@ -62,6 +62,7 @@ impl PostgresStore {
         let now = self.options.clock.manual();
         self.run("forgetting old accounts", &self.sql.prune_accounts, &[&now])
             .await?;
+        self.run("forgetting old reports", &self.sql.prune_reports, &[]).await?;
         let kept_from = clock::before(self.now(), self.options.retention);
         let mut forgotten = 0;
         // Where jobs are kept for less time than days are (a given id may name one of the last week): row by row.

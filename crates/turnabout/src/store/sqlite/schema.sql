@@ -68,6 +68,8 @@ CREATE TABLE job (
     args          TEXT    NOT NULL,
     error         TEXT,
     result        TEXT,
+    error_message TEXT,
+    error_code    TEXT,
     CHECK ((lane IS NOT NULL) + (due IS NOT NULL) + (executor IS NOT NULL) = 1)
 ) STRICT, WITHOUT ROWID;
 
@@ -106,12 +108,22 @@ CREATE TABLE job_history (
     meta          TEXT,
     args          TEXT    NOT NULL,
     error         TEXT,
-    result        TEXT
+    result        TEXT,
+    error_message TEXT,
+    error_code    TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX history_by_end ON job_history (finished);
 
 CREATE INDEX history_by_group ON job_history ("group");
+
+CREATE TABLE progress (
+    job      BLOB    NOT NULL PRIMARY KEY,
+    executor BLOB    NOT NULL,
+    claim    INTEGER NOT NULL,
+    percent  INTEGER NOT NULL,
+    step     TEXT
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE ring (
     kind  TEXT    NOT NULL PRIMARY KEY,

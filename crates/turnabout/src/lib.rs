@@ -103,7 +103,7 @@ pub use context::Context;
 pub use error::{Error, Result};
 pub use executor::{Executor, ExecutorHandle, Health};
 pub use job::{Job, JobId, Priority, State};
-pub use jobs::{Cancel, Explanation, Jobs, Page, Watch};
+pub use jobs::{Cancel, Explanation, Jobs, Page, ScopedJobs, Watch};
 pub use progress::{Cancelled, Progress};
 pub use store::Submitted;
 pub use submit::{Submission, Submit};

@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
+use super::scope::Scope;
 use crate::error::{Error, Result};
 use crate::job::{Job, JobId, State};
 use crate::store::{Signal, Store};
@@ -25,12 +26,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(store: Arc<dyn Store>, id: JobId) -> Self {
+    pub(super) fn new(store: Arc<dyn Store>, id: JobId, scope: Option<Arc<Scope>>) -> Self {
         // Listening begins before the first look, so that no change falls between the two.
         let signals = store.signals();
         let watcher = Watcher {
             store,
             id,
+            scope,
             signals: Some(signals),
             last: None,
             ended: false,
@@ -81,6 +83,8 @@ impl std::fmt::Debug for Watch {
 struct Watcher {
     store: Arc<dyn Store>,
     id: JobId,
+    /// Whose jobs are seen.
+    scope: Option<Arc<Scope>>,
     signals: Option<Receiver<Signal>>,
     last: Option<Job>,
     ended: bool,
@@ -96,7 +100,8 @@ impl Watcher {
             self.wait(patience).await;
         }
         loop {
-            match self.store.get(&[self.id]).await.map(|mut jobs| jobs.pop()) {
+            let found = self.store.get(&[self.id]).await.map(|mut jobs| jobs.pop());
+            match found.map(|job| job.filter(|job| self.scope.as_ref().is_none_or(|scope| scope.holds(job)))) {
                 Ok(Some(job)) if self.last.as_ref() == Some(&job) => {}
                 Ok(Some(job)) => {
                     self.ended = job.state.is_final();

@@ -1,11 +1,12 @@
 //! What a handler is given beside its arguments.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crate::executor::hand::Held;
+use crate::executor::news::News;
 use crate::job::{JobId, Meta, Priority};
 use crate::jobs::Jobs;
+use crate::log::JobLog;
 use crate::progress::{Cancelled, Progress};
 use crate::submit::{Submission, Submit};
 use crate::task::Task;
@@ -25,7 +26,7 @@ pub(crate) struct Core {
     pub(crate) jobs: Jobs,
     pub(crate) last: bool,
     /// Says when the handler has something to tell.
-    pub(crate) news: Arc<AtomicBool>,
+    pub(crate) news: Arc<News>,
 }
 
 impl<S> Context<S> {
@@ -108,6 +109,11 @@ impl<S> Context<S> {
     /// is 100 unless the handler sets another one.
     pub fn progress(&self) -> &Progress {
         self.core.held.progress(&self.core.news)
+    }
+
+    /// The job's log, kept with the job: see [`Jobs::logs`].
+    pub fn log(&self) -> &JobLog {
+        self.core.held.log(&self.core.news)
     }
 
     /// The handle on all jobs.

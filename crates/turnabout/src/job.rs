@@ -314,14 +314,6 @@ impl Job {
             .transpose()
     }
 
-    /// How far a job in this state is, if its handler has reported this much.
-    pub(crate) fn progress_of(state: State, reported: Option<u8>) -> u8 {
-        match state {
-            State::Success => 100,
-            _ => reported.unwrap_or(0),
-        }
-    }
-
     /// What the rules need to know of it.
     pub fn standing(&self) -> Standing {
         Standing {

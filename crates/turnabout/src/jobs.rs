@@ -17,6 +17,7 @@ use crate::task::{Task, TaskSettings};
 
 mod explain;
 mod list;
+mod logs;
 mod open;
 mod scope;
 mod set;
@@ -24,6 +25,7 @@ mod watch;
 
 pub use explain::Explanation;
 pub use list::{List, Page};
+pub use logs::{FollowLogs, LogPage, Logs};
 pub use open::Open;
 pub use scope::ScopedJobs;
 pub use set::{SetGroup, SetTask};
@@ -221,6 +223,16 @@ impl Jobs {
     /// Follows a job: a stream of what it becomes, from what it is now to its end.
     pub fn watch(&self, id: JobId) -> Watch {
         Watch::new(Arc::clone(self.store()), id, None)
+    }
+
+    /// What the handler of a job has written, a page at a time. Say from where, then await it.
+    pub fn logs(&self, id: JobId) -> Logs {
+        Logs::new(self.clone(), id, None)
+    }
+
+    /// Follows the log of a job: a stream of lines, from the first to the job's end.
+    pub fn follow_logs(&self, id: JobId) -> FollowLogs {
+        FollowLogs::new(Arc::clone(self.store()), id, None)
     }
 
     /// Why a job waits, in plain words.

@@ -24,11 +24,15 @@ use crate::error::Result;
 use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
 use crate::job::{Claimed, Described, Job, JobId, Meta, Priority, State, When};
 use crate::lifecycle::{Change, Event, Refusal};
+use crate::log::Line;
 use crate::task::TaskSettings;
 use crate::turn::{Charge, Turns};
 
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod telling;
+
+pub use telling::{LogEnd, LogLines, Report};
 
 /// A job to be stored. Its parts have been checked (see `submit.rs`).
 #[derive(Clone, Debug, PartialEq)]
@@ -125,19 +129,6 @@ pub struct Settle {
     pub ran: Option<Duration>,
     /// Whether the attempt has ever reported its progress, which is now to be forgotten.
     pub reported: bool,
-}
-
-/// How far a held job is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The job.
-    pub id: JobId,
-    /// The number of the claim by which it is held.
-    pub number: i64,
-    /// Whole percent.
-    pub percent: u8,
-    /// What is being done at present.
-    pub step: Option<String>,
 }
 
 /// What came of a [`Settle`].
@@ -248,6 +239,8 @@ pub enum Signal {
     Cancel(JobId),
     /// These jobs have changed.
     Changed(JobId),
+    /// This job's log has new lines.
+    Logged(JobId),
 }
 
 /// How many jobs, by state: for operators, and for tests that wait until all is done.
@@ -310,6 +303,16 @@ pub trait Store: Send + Sync + 'static {
     /// Writes how far held jobs are, for those who look. Need not survive a crash of the store; for a job that is no longer
     /// held by that claim nothing is written.
     async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()>;
+
+    /// Adds lines to the logs of held jobs, or of jobs that have ended by that very claim. Lines that are there already are
+    /// passed over, and so are those of jobs that others hold.
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()>;
+
+    /// What the logs of these jobs hold; one answer for each, in their order.
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>>;
+
+    /// The lines of a job's log after this number, in order.
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>>;
 
     /// Something happens to jobs: each is read, decided on and written in one transaction. Jobs that do not exist
     /// are left out of the answer.

@@ -106,7 +106,11 @@ async fn handle(life: &Life, held: Arc<Held>, task: &Known) -> Ending {
         last: !policy.restartable || held.job.attempts >= policy.retries,
         news: Arc::clone(&life.hand.news),
     };
-    let span = tracing::info_span!("job", id = %held.job.id, task = %held.job.task, group = %held.job.group);
+    let span = || tracing::info_span!("job", id = %held.job.id, task = %held.job.task, group = %held.job.group);
+    #[cfg(feature = "log-layer")]
+    let span = crate::log::entering(&held, &life.hand.news, span);
+    #[cfg(not(feature = "log-layer"))]
+    let span = span();
     let mut work = AssertUnwindSafe((task.handler)(core).instrument(span)).catch_unwind();
     let time_limit = async {
         match (held.started(), task.settings.time_limit) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::hand::{Held, Stop};
 use super::life::{Backoff, Life};
+use super::logger;
 use crate::error::Error;
 use crate::job::Described;
 use crate::lifecycle::{Event, Place, Policy, decide};
@@ -115,6 +116,7 @@ async fn write(life: &Life, endings: Vec<Ending>, again: &mut VecDeque<Ending>) 
             }
         }
     }
+    logger::finish(life, written.iter().map(|ending| &ending.held)).await;
     let answers = store(life, &settles).await;
     for ((ending, settle), answer) in written.into_iter().zip(&settles).zip(answers) {
         if let Some(ending) = answered(life, ending, settle, answer) {

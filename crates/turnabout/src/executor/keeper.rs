@@ -213,7 +213,7 @@ pub(super) async fn hear(life: Arc<Life>) {
             Ok(Signal::Cancel(id)) if life.hand.get(id).is_some_and(|held| held.stopped().is_none()) => {
                 life.beat_now.notify_one();
             }
-            Ok(Signal::Cancel(_) | Signal::Changed(_)) => {}
+            Ok(Signal::Cancel(_) | Signal::Changed(_) | Signal::Logged(_)) => {}
             Err(RecvError::Lagged(_)) => {
                 // Anything may have been missed. What that may be is looked up, but not more than once a second.
                 life.ready.notify_one();

@@ -8,13 +8,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::life::{Backoff, Life};
+use super::news::LOOK;
 use crate::store::Report;
 
 /// Between two writes.
 pub(super) const PERIOD: Duration = Duration::from_millis(250);
-/// Between two looks whether there is anything to write, while jobs are in hand. Handlers do not wake us: whoever is woken
-/// by a handler that keeps its thread to itself waits for that thread, and would not see what it reports.
-const LOOK: Duration = Duration::from_millis(25);
 /// So many jobs are written at once.
 const BATCH: usize = 1000;
 
@@ -25,7 +23,7 @@ pub(super) async fn run(life: Arc<Life>) {
     loop {
         // The sender lives in `life`, so waiting cannot fail.
         let _ = size.wait_for(|held| *held > 0).await;
-        if !life.hand.news.swap(false, AcqRel) {
+        if !life.hand.news.progress.swap(false, AcqRel) {
             tokio::time::sleep(LOOK).await;
             continue;
         }

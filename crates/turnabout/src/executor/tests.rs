@@ -8,6 +8,7 @@ mod fairness;
 mod handlers;
 mod idle;
 mod leases;
+mod logging;
 mod owners;
 mod punctual;
 mod racing;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Cancel, Explanation, Jobs, List, Watch};
+use super::{Cancel, Explanation, FollowLogs, Jobs, List, Logs, Watch};
 use crate::error::{Error, Result};
 use crate::job::{Job, JobId, Priority};
 
@@ -112,6 +112,16 @@ impl ScopedJobs {
     /// See [`Jobs::watch`].
     pub fn watch(&self, id: JobId) -> Watch {
         Watch::new(Arc::clone(self.jobs.store()), id, Some(Arc::clone(&self.scope)))
+    }
+
+    /// See [`Jobs::logs`].
+    pub fn logs(&self, id: JobId) -> Logs {
+        Logs::new(self.jobs.clone(), id, Some(Arc::clone(&self.scope)))
+    }
+
+    /// See [`Jobs::follow_logs`].
+    pub fn follow_logs(&self, id: JobId) -> FollowLogs {
+        FollowLogs::new(Arc::clone(self.jobs.store()), id, Some(Arc::clone(&self.scope)))
     }
 
     async fn check(&self, id: JobId) -> Result<()> {

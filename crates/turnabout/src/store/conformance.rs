@@ -10,6 +10,7 @@ mod exec;
 mod fence;
 mod lanes;
 mod lifecycle;
+mod logs;
 mod looking;
 mod oracle;
 mod progress;

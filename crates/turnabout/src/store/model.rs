@@ -7,6 +7,7 @@ mod change;
 mod claim;
 mod look;
 mod submit;
+mod tell;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,14 +18,16 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Report, Setting, Settle, Settled, Signal,
-    Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
+    Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::{Clock, after};
 use crate::error::Result;
 use crate::group::Settings;
 use crate::job::{Job, JobId, Lane, State};
 use crate::lifecycle::{Change, Event, Place, Policy};
+use crate::log::Line;
+use crate::progress::percent_of;
 use crate::task::TaskSettings;
 use crate::turn::{Charge, Ring};
 
@@ -48,6 +51,8 @@ struct Tables {
     ready: BTreeMap<Place5, JobId>,
     /// Kept by `put` and `remove`: group, task and unique key of unfinished jobs.
     unique: HashMap<(String, String, String), JobId>,
+    /// Lines by job and number.
+    logs: BTreeMap<(JobId, i64), Line>,
     executors: BTreeMap<Uuid, ExecutorInfo>,
     tasks: BTreeMap<String, TaskSettings>,
     rings: HashMap<String, Ring>,
@@ -94,7 +99,7 @@ impl Model {
         // What was reported is the holder's, and goes with it.
         let step = job.step.take().filter(|_| change.place == Place::Held);
         let reported = Some(job.progress).filter(|_| change.place == Place::Held);
-        (job.step, job.progress) = (step, Job::progress_of(job.state, reported));
+        (job.step, job.progress) = (step, percent_of(job.state, reported));
         match change.place {
             Place::Ready(lane) => {
                 // Out of parking or history it goes to the end of its lane; otherwise it keeps its place.
@@ -131,7 +136,7 @@ impl Model {
             self.signal(Signal::Ready);
         }
         match change.place {
-            Place::Gone => {}
+            Place::Gone => tables.logs.retain(|(id, _), _| *id != job.id),
             Place::History if self.options.retention.is_zero() => {}
             Place::History => {
                 tables.ended.insert(job.id, job);
@@ -226,11 +231,22 @@ impl Store for Model {
     }
 
     async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
-        let tables = &mut *self.tables();
-        for report in reports {
-            self.note_progress(tables, executor, report);
-        }
+        self.note_progress(executor, reports);
         Ok(())
+    }
+
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
+        self.write_logs(executor, logs);
+        Ok(())
+    }
+
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
+        let tables = self.tables();
+        Ok(jobs.iter().map(|job| tables.log_end(*job)).collect())
+    }
+
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
+        Ok(self.tables().lines(job, after, limit as usize))
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
@@ -319,6 +335,10 @@ impl Store for Model {
             job.finished
                 .is_none_or(|finished| after(finished, self.options.retention) > now)
         });
+        let (live, ended) = (&tables.live, &tables.ended);
+        tables
+            .logs
+            .retain(|(job, _), _| live.contains_key(job) || ended.contains_key(job));
         Ok((before - tables.ended.len()) as u64)
     }
 }

@@ -12,9 +12,10 @@ use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::job::{Job, JobId};
 use crate::lifecycle::Event;
+use crate::log::Line;
 use crate::store::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Report, Setting, Settle, Settled, Signal,
-    Standpoint, Store, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
+    Signal, Standpoint, Store, Submitted, Take, Taken, Which,
 };
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -126,6 +127,18 @@ impl Store for Counting {
 
     async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
         self.call("report", self.inner.report(executor, reports)).await
+    }
+
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
+        self.call("log", self.inner.log(executor, logs)).await
+    }
+
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
+        self.call("log_ends", self.inner.log_ends(jobs)).await
+    }
+
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
+        self.call("lines", self.inner.lines(job, after, limit)).await
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {

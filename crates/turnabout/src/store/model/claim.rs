@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::group::{Cap, Settings};
 use crate::job::{Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Event, Policy, decide};
-use crate::store::{Report, Settle, Settled, Signal, Take, Taken};
+use crate::store::{Settle, Settled, Take, Taken};
 use crate::turn::{Candidate, Peeked, Pick, Ring, Round, Stream, interleave};
 
 impl Model {
@@ -116,30 +116,15 @@ impl Model {
     }
 }
 
-impl Model {
-    pub(super) fn note_progress(&self, tables: &mut Tables, executor: Uuid, report: Report) {
-        let claim = Claim {
-            executor,
-            number: report.number,
-        };
-        if let Fence::Held(mut job) = tables.fence(report.id, claim) {
-            job.progress = report.percent;
-            job.step = report.step;
-            tables.put(*job);
-            self.signal(Signal::Changed(report.id));
-        }
-    }
-}
-
 /// Whether a job is still in the hands that a claim put it in.
-enum Fence {
+pub(super) enum Fence {
     Held(Box<Job>),
     Ended,
     Gone,
 }
 
 impl Tables {
-    fn fence(&self, id: JobId, claim: Claim) -> Fence {
+    pub(super) fn fence(&self, id: JobId, claim: Claim) -> Fence {
         let of_claim = |job: &&Job| job.claim == Some(claim);
         match self.live.get(&id).filter(of_claim) {
             Some(job) => Fence::Held(Box::new(job.clone())),

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::job::{Claim, Claimed, Job, JobId, Lane, Meta, Priority, Reason, State};
+use crate::progress::percent_of;
 
 /// A row with the columns of `read.sql`.
 pub(super) fn job(row: &Row) -> Result<Job> {
@@ -40,7 +41,7 @@ pub(super) fn job(row: &Row) -> Result<Job> {
         attempts: row.get::<_, i32>("attempts") as u32,
         interruptions: row.get::<_, i32>("interruptions") as u32,
         losses: row.get::<_, i32>("losses") as u32,
-        progress: Job::progress_of(state, percent),
+        progress: percent_of(state, percent),
         step: row.get("step"),
         error: row.get("error"),
         error_message: row.get("error_message"),
@@ -88,7 +89,7 @@ fn meta(text: Option<&str>) -> Meta {
         .unwrap_or_default()
 }
 
-fn coded<T>(what: &'static str, code: i16, from: impl Fn(i16) -> Option<T>) -> Result<T> {
+pub(super) fn coded<T>(what: &'static str, code: i16, from: impl Fn(i16) -> Option<T>) -> Result<T> {
     from(code).ok_or_else(|| Error::Store {
         doing: "reading a job",
         cause: format!("{what} has the unknown code {code}; was the database written by a newer program?").into(),

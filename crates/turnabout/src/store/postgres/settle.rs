@@ -9,7 +9,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::connect::{Mode, Tx, failed, is_missing_day};
+use super::connect::{Mode, Tx, failed, missing_day};
 use crate::error::Result;
 use crate::job::{Described, JobId, State};
 use crate::lifecycle::Place;
@@ -62,7 +62,7 @@ impl PostgresStore {
     pub(super) async fn write_outcomes(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         let failed = failed("writing outcomes");
         let written = match self.write(self.client().await?, executor, &jobs).await {
-            Err(error) if is_missing_day(&error) => {
+            Err(error) if missing_day(&error).is_some() => {
                 self.ensure_days_of(jobs.iter().map(|job| job.id)).await?;
                 self.write(self.client().await?, executor, &jobs).await
             }

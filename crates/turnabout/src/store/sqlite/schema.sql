@@ -117,6 +117,16 @@ CREATE INDEX history_by_end ON job_history (finished);
 
 CREATE INDEX history_by_group ON job_history ("group");
 
+CREATE TABLE job_log (
+    job     BLOB    NOT NULL,
+    number  INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    level   INTEGER NOT NULL,
+    time    INTEGER NOT NULL,
+    message TEXT    NOT NULL,
+    PRIMARY KEY (job, number)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE progress (
     job      BLOB    NOT NULL PRIMARY KEY,
     executor BLOB    NOT NULL,

@@ -174,6 +174,10 @@ pub(super) fn write_ended(tx: &mut Tx<'_>, found: &Found, change: &Change) -> Re
             return Err(Error::Conflict("unique key").into());
         }
         tx.ready();
+    } else {
+        tx.connection
+            .prepare_cached(sql!("forget_log"))?
+            .execute([bytes(&found.job.id.0)])?;
     }
     tx.connection
         .prepare_cached(sql!("forget_history"))?

@@ -87,6 +87,17 @@ CREATE TABLE progress (
     step     TEXT
 ) STRICT, WITHOUT ROWID;
 
+-- What handlers write about their work, kept as long as the job. Numbers grow; what is missing was dropped.
+CREATE TABLE job_log (
+    job     BLOB    NOT NULL,
+    number  INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    level   INTEGER NOT NULL,
+    time    INTEGER NOT NULL,
+    message TEXT    NOT NULL,
+    PRIMARY KEY (job, number)
+) STRICT, WITHOUT ROWID;
+
 -- Numbers that only grow: `seq`, the place of the last job in its lane, and `settings`, the settings' version.
 CREATE TABLE counter (
     name  TEXT    NOT NULL PRIMARY KEY,

@@ -12,6 +12,10 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::lifecycle::Standing;
 
+mod attempt;
+
+pub use attempt::Attempt;
+
 /// A job's name for life: a UUID of version 7, so that ids sort by the time they were made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -269,7 +273,7 @@ pub struct Job {
     pub due: Option<Timestamp>,
     /// If it is still waiting then, it fails.
     pub expires: Option<Timestamp>,
-    /// When its last attempt started.
+    /// When the attempt started that runs, or that ended it.
     pub started: Option<Timestamp>,
     /// When it ended.
     pub finished: Option<Timestamp>,

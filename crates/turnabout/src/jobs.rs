@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::group::Settings;
-use crate::job::{Job, JobId, Priority};
+use crate::job::{Attempt, Job, JobId, Priority};
 use crate::lifecycle::{Event, Place, Refusal};
 use crate::store::{Changed, Counts, NewJob, Store, Submitted, Which};
 use crate::submit::{Submission, Submit, submit_all};
@@ -233,6 +233,17 @@ impl Jobs {
     /// Follows the log of a job: a stream of lines, from the first to the job's end.
     pub fn follow_logs(&self, id: JobId) -> FollowLogs {
         FollowLogs::new(Arc::clone(self.store()), id, None)
+    }
+
+    /// What became of a job's attempts, oldest first: the one that runs, or that ended it, is the last. Of very many, the
+    /// newest.
+    pub async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>> {
+        let job = self.get(id).await?;
+        let mut attempts = self.store().attempts(id).await?;
+        // It may have ended between the two looks, and be among the earlier ones by now.
+        let last = Attempt::last(&job).filter(|last| attempts.iter().all(|earlier| earlier.claim != last.claim));
+        attempts.extend(last);
+        Ok(attempts)
     }
 
     /// Why a job waits, in plain words.

@@ -104,7 +104,7 @@ pub mod turn;
 pub use context::Context;
 pub use error::{Error, Result};
 pub use executor::{Executor, ExecutorHandle, Health};
-pub use job::{Job, JobId, Priority, State};
+pub use job::{Attempt, Job, JobId, Priority, State};
 pub use jobs::{Cancel, Explanation, FollowLogs, Jobs, LogPage, Page, ScopedJobs, Watch};
 pub use log::{JobLog, LogLimits};
 pub use progress::{Cancelled, Progress};

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
-use crate::job::{Claimed, Described, Job, JobId, Meta, Priority, State, When};
+use crate::job::{Attempt, Claimed, Described, Job, JobId, Meta, Priority, State, When};
 use crate::lifecycle::{Change, Event, Refusal};
 use crate::log::Line;
 use crate::task::TaskSettings;
@@ -314,6 +314,9 @@ pub trait Store: Send + Sync + 'static {
     /// The lines of a job's log after this number, in order.
     async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>>;
 
+    /// The attempts of a job that were not its last, oldest first, and of very many the newest.
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>>;
+
     /// Something happens to jobs: each is read, decided on and written in one transaction. Jobs that do not exist
     /// are left out of the answer.
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>>;
@@ -394,6 +397,9 @@ impl Default for StoreOptions {
 pub(crate) const ID_PAST: Duration = Duration::from_hours(7 * 24);
 /// A given id's time may be so far ahead.
 pub(crate) const ID_AHEAD: Duration = Duration::from_hours(24);
+
+/// So many attempts are kept of a job, besides the last.
+pub(crate) const ATTEMPTS_KEPT: u32 = 100;
 
 /// No delay is longer, in seconds: some 6000 years. A moment that clocks cannot show could not be read again.
 #[cfg(feature = "postgres")]

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::hand::Stop;
 use super::life::{Backoff, Life};
+use crate::clock::until;
 use crate::error::{Error, Result};
 use crate::job::{Claim, Described, Job, JobId};
 use crate::lifecycle::{Event, Policy, decide};
@@ -161,7 +162,7 @@ fn release(life: &Life, job: &Job, number: i64) -> Option<Settle> {
         result: None,
         error: None,
         described: Described::default(),
-        ran: None,
+        ran: job.started.map(|started| until(started, life.store.clock().now())),
         reported: true,
     })
 }

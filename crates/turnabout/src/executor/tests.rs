@@ -6,6 +6,7 @@ mod counting;
 mod drain;
 mod fairness;
 mod handlers;
+mod history;
 mod idle;
 mod leases;
 mod logging;

@@ -4,6 +4,7 @@
 //! Time is moved by hand. Random cases print their seed; `TURNABOUT_SEEDS` asks for more of them.
 
 mod accounts;
+mod attempts;
 mod caps;
 mod concurrency;
 mod exec;

@@ -24,7 +24,7 @@ use super::{
 use crate::clock::{Clock, after};
 use crate::error::Result;
 use crate::group::Settings;
-use crate::job::{Job, JobId, Lane, State};
+use crate::job::{Attempt, Job, JobId, Lane, State};
 use crate::lifecycle::{Change, Event, Place, Policy};
 use crate::log::Line;
 use crate::progress::percent_of;
@@ -53,6 +53,8 @@ struct Tables {
     unique: HashMap<(String, String, String), JobId>,
     /// Lines by job and number.
     logs: BTreeMap<(JobId, i64), Line>,
+    /// Attempts that were not their job's last.
+    attempts: BTreeMap<JobId, Vec<Attempt>>,
     executors: BTreeMap<Uuid, ExecutorInfo>,
     tasks: BTreeMap<String, TaskSettings>,
     rings: HashMap<String, Ring>,
@@ -89,6 +91,9 @@ impl Model {
         let was_held = matches!(job.state, State::Scheduled | State::Running);
         let is_held = matches!(change.state, State::Scheduled | State::Running);
         tables.remove(job.id);
+        if was_held && !is_held && change.place != Place::History {
+            job.started = None;
+        }
         job.state = change.state;
         job.reason = change.reason;
         job.cancelling = change.cancelling;
@@ -136,7 +141,10 @@ impl Model {
             self.signal(Signal::Ready);
         }
         match change.place {
-            Place::Gone => tables.logs.retain(|(id, _), _| *id != job.id),
+            Place::Gone => {
+                tables.logs.retain(|(id, _), _| *id != job.id);
+                tables.attempts.remove(&job.id);
+            }
             Place::History if self.options.retention.is_zero() => {}
             Place::History => {
                 tables.ended.insert(job.id, job);
@@ -249,6 +257,10 @@ impl Store for Model {
         Ok(self.tables().lines(job, after, limit as usize))
     }
 
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        Ok(self.tables().attempts.get(&job).cloned().unwrap_or_default())
+    }
+
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
         self.happen(which, event)
     }
@@ -339,6 +351,9 @@ impl Store for Model {
         tables
             .logs
             .retain(|(job, _), _| live.contains_key(job) || ended.contains_key(job));
+        tables
+            .attempts
+            .retain(|job, _| live.contains_key(job) || ended.contains_key(job));
         Ok((before - tables.ended.len()) as u64)
     }
 }

@@ -21,7 +21,7 @@ use super::{
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
-use crate::job::{Job, JobId};
+use crate::job::{Attempt, Job, JobId};
 use crate::lifecycle::Event;
 use crate::log::Line;
 use crate::task::TaskSettings;
@@ -224,6 +224,10 @@ impl Store for PostgresStore {
 
     async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
         self.read_lines(job, after, limit).await
+    }
+
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        self.earlier_attempts(job).await
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {

@@ -18,6 +18,7 @@ macro_rules! sql {
     };
 }
 
+mod attempts;
 mod changes;
 mod chores;
 mod desk;
@@ -47,7 +48,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::group::Settings;
-use crate::job::{Job, JobId};
+use crate::job::{Attempt, Job, JobId};
 use crate::lifecycle::Event;
 use crate::log::Line;
 use crate::task::TaskSettings;
@@ -183,6 +184,11 @@ impl Store for SqliteStore {
 
     async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
         self.read("reading a log", move |tx| logs::lines(tx, job, after, limit))
+            .await
+    }
+
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        self.read("reading attempts", move |tx| attempts::attempts(tx, job))
             .await
     }
 

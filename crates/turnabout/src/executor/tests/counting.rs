@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
-use crate::job::{Job, JobId};
+use crate::job::{Attempt, Job, JobId};
 use crate::lifecycle::Event;
 use crate::log::Line;
 use crate::store::{
@@ -139,6 +139,10 @@ impl Store for Counting {
 
     async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
         self.call("lines", self.inner.lines(job, after, limit)).await
+    }
+
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        self.call("attempts", self.inner.attempts(job)).await
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {

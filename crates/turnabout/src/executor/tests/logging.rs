@@ -73,7 +73,12 @@ async fn who_sees_the_end_of_a_job_sees_its_whole_log(world: &World) {
 async fn a_hundred_thousand_lines_in_a_tight_loop_are_bounded_and_what_is_missing_is_counted(world: &World) {
     let jobs = jobs_of(world);
     let id = jobs.submit(Play("100000".into())).await.expect("submitted").id;
-    drain(Executor::new(&jobs).task(chatter)).await.expect("drained");
+    let limits = LogLimits {
+        job: usize::MAX,
+        ..LogLimits::default()
+    };
+    let executor = Executor::new(&jobs).task(chatter).log_limits(limits);
+    drain(executor).await.expect("drained");
     let lines = all(&jobs, id).await;
     println!("{} of 100,000 lines were stored", lines.len());
     assert!(lines.is_sorted_by(|a, b| a.number < b.number), "in order");

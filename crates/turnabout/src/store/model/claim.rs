@@ -99,13 +99,15 @@ impl Model {
             Fence::Held(job) if job.cancelling != settle.cancelling => Settled::Cancelling,
             Fence::Held(mut job) => {
                 job.result = settle.result.or(job.result);
+                if let Some(ran) = settle.ran {
+                    job.started = Some(before(self.now(), ran));
+                }
+                let error = (settle.error.clone(), settle.described.clone());
+                tables.keep_attempt(&job, &settle.change, self.now(), error);
                 if settle.error.is_some() {
                     job.error = settle.error;
                     job.error_message = settle.described.message;
                     job.error_code = settle.described.code;
-                }
-                if let Some(ran) = settle.ran {
-                    job.started = Some(before(self.now(), ran));
                 }
                 self.apply(tables, *job, &settle.change);
                 Settled::Done

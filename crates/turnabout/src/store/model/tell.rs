@@ -1,12 +1,14 @@
 //! What handlers tell of themselves: progress, logs.
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::claim::Fence;
 use super::{Model, Tables};
-use crate::job::{Claim, JobId};
+use crate::job::{Attempt, Claim, Described, Job, JobId};
+use crate::lifecycle::{Change, attempt_to_keep};
 use crate::log::Line;
-use crate::store::{LogEnd, LogLines, Report, Signal};
+use crate::store::{ATTEMPTS_KEPT, LogEnd, LogLines, Report, Signal};
 
 impl Model {
     pub(super) fn note_progress(&self, executor: Uuid, reports: Vec<Report>) {
@@ -44,6 +46,39 @@ impl Model {
 }
 
 impl Tables {
+    /// Keeps the attempt that a change of a held job ends, if the job is to be tried again.
+    pub(super) fn keep_attempt(
+        &mut self,
+        job: &Job,
+        change: &Change,
+        now: Timestamp,
+        error: (Option<String>, Described),
+    ) {
+        let Some(((number, claim), started)) = attempt_to_keep(change).zip(job.claim).zip(job.started) else {
+            return;
+        };
+        self.keep(
+            job.id,
+            Attempt {
+                number,
+                claim,
+                started,
+                ended: Some(now),
+                reason: change.reason,
+                error: error.0,
+                error_message: error.1.message,
+                error_code: error.1.code,
+            },
+        );
+    }
+
+    pub(super) fn keep(&mut self, job: JobId, attempt: Attempt) {
+        let attempts = self.attempts.entry(job).or_default();
+        attempts.push(attempt);
+        let surplus = attempts.len().saturating_sub(ATTEMPTS_KEPT as usize);
+        attempts.drain(..surplus);
+    }
+
     pub(super) fn lines(&self, job: JobId, after: i64, limit: usize) -> Vec<Line> {
         let later = self.logs.range((job, after.saturating_add(1))..=(job, i64::MAX));
         later.take(limit).map(|(_, line)| line.clone()).collect()

@@ -18,8 +18,9 @@ use crate::job::JobId;
 use crate::store::ID_PAST;
 
 /// What is kept in days: history first.
-pub(super) const KEPT: [&str; 2] = [HISTORY, "job_log"];
+pub(super) const KEPT: [&str; 3] = [HISTORY, "job_log", ATTEMPTS];
 const HISTORY: &str = "job_history";
+const ATTEMPTS: &str = "job_attempt";
 const DAY: Duration = Duration::from_hours(24);
 /// So many rows go in one statement; the rest with the next ones.
 const PRUNE_ROWS: i64 = 50_000;
@@ -33,17 +34,17 @@ impl PostgresStore {
             .await
     }
 
-    /// Makes the days of these ids, where they are missing.
-    pub(super) async fn ensure_days_of(&self, ids: impl Iterator<Item = JobId>) -> Result<()> {
-        self.make_days(days_of(ids)).await
-    }
-
-    /// The same as part of a transaction.
+    /// Makes the days of these ids, where they are missing, as part of a transaction.
     pub(super) async fn ensure_days_in(&self, tx: &Tx, ids: impl Iterator<Item = JobId>) -> Result<()> {
         self.make_days_on(tx.client(), HISTORY, days_of(ids)).await
     }
 
-    /// The same for what is kept beside history, which most days have nothing of.
+    /// The same for attempts that were not the last, as part of a transaction.
+    pub(super) async fn ensure_attempt_days_in(&self, tx: &Tx, ids: impl Iterator<Item = JobId>) -> Result<()> {
+        self.make_days_on(tx.client(), ATTEMPTS, days_of(ids)).await
+    }
+
+    /// The same for any table. Beside history, most days have nothing.
     pub(super) async fn ensure_days_in_table(&self, kept: &str, ids: impl Iterator<Item = JobId>) -> Result<()> {
         self.make_days_on(&self.client().await?, kept, days_of(ids)).await
     }
@@ -108,6 +109,8 @@ impl PostgresStore {
     async fn prune_beside_history(&self, newest: Timestamp) -> Result<()> {
         if self.options.retention.is_zero() {
             self.run("forgetting old logs", &self.sql.prune_logs, &[]).await?;
+            self.run("forgetting old attempts", &self.sql.prune_attempts, &[])
+                .await?;
         }
         let known: BTreeSet<Date> = self.days(HISTORY).await?.into_iter().map(|(_, day)| day).collect();
         for kept in KEPT.into_iter().skip(1) {

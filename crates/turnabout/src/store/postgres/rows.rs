@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::job::{Claim, Claimed, Job, JobId, Lane, Meta, Priority, Reason, State};
+use crate::job::{Attempt, Claim, Claimed, Job, JobId, Lane, Meta, Priority, Reason, State};
 use crate::progress::percent_of;
 
 /// A row with the columns of `read.sql`.
@@ -54,6 +54,26 @@ pub(super) fn job(row: &Row) -> Result<Job> {
             .map(|code| coded("lane", code, Lane::from_code))
             .transpose()?,
         seq: row.get("seq"),
+    })
+}
+
+/// A row of `attempts.sql`.
+pub(super) fn attempt(row: &Row) -> Result<Attempt> {
+    Ok(Attempt {
+        number: row.get::<_, i32>(0) as u32,
+        claim: Claim {
+            executor: row.get(1),
+            number: row.get(2),
+        },
+        started: row.get(3),
+        ended: row.get(4),
+        reason: row
+            .get::<_, Option<i16>>(5)
+            .map(|code| coded("reason", code, Reason::from_code))
+            .transpose()?,
+        error: row.get(6),
+        error_message: row.get(7),
+        error_code: row.get(8),
     })
 }
 

@@ -42,7 +42,11 @@ pub(super) fn change_one(tx: &mut Tx<'_>, id: JobId, event: &Event, policy: &Pol
         if found.ended {
             writing::write_ended(tx, &found, change)?;
         } else {
-            writing::write(tx, &Live::from(&found), change, &Left::default())?;
+            let left = Left {
+                started: found.job.started,
+                ..Left::default()
+            };
+            writing::write(tx, &Live::from(&found), change, &left)?;
         }
         if change.cancelling && change.place == Place::Held {
             tx.cancel(id);

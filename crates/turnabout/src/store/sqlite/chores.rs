@@ -34,7 +34,7 @@ pub(super) fn share(tx: &mut Tx<'_>, kind: &str, charges: &[Charge]) -> Result<V
 pub(super) fn prune(tx: &mut Tx<'_>) -> Result<u64, Fault> {
     let forgotten = match before(tx, tx.retention) {
         Some(end) => {
-            for sql in [sql!("prune_log")] {
+            for sql in [sql!("prune_log"), sql!("prune_attempts")] {
                 tx.connection
                     .prepare_cached(sql)?
                     .execute(params![end, PRUNED_AT_ONCE])?;
@@ -46,7 +46,9 @@ pub(super) fn prune(tx: &mut Tx<'_>) -> Result<u64, Fault> {
         None => 0,
     };
     if tx.retention.is_zero() {
-        tx.connection.prepare_cached(sql!("prune_orphan_logs"))?.execute([])?;
+        for sql in [sql!("prune_orphan_logs"), sql!("prune_orphan_attempts")] {
+            tx.connection.prepare_cached(sql)?.execute([])?;
+        }
     }
     if let Some(end) = before(tx, ACCOUNT_KEPT) {
         tx.connection.prepare_cached(sql!("prune_accounts"))?.execute([end])?;

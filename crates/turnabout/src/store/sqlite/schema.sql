@@ -83,6 +83,21 @@ CREATE INDEX ready ON job (queue, "group", lane, task, seq) WHERE lane IS NOT NU
 
 CREATE UNIQUE INDEX unique_keys ON job ("group", task, unique_key) WHERE unique_key IS NOT NULL;
 
+CREATE TABLE job_attempt (
+    job           BLOB    NOT NULL,
+    n             INTEGER NOT NULL,
+    attempt       INTEGER NOT NULL,
+    executor      BLOB    NOT NULL,
+    claim         INTEGER NOT NULL,
+    started       INTEGER NOT NULL,
+    ended         INTEGER NOT NULL,
+    reason        INTEGER,
+    error         TEXT,
+    error_message TEXT,
+    error_code    TEXT,
+    PRIMARY KEY (job, n)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE job_history (
     id            BLOB    NOT NULL PRIMARY KEY,
     task          TEXT    NOT NULL,

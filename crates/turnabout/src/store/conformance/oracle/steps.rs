@@ -393,6 +393,9 @@ impl Oracle {
         let counts = self.model.counts().await.expect("the model counts");
         self.compare(counts, self.store.counts().await.expect("the store counts"));
         if let Some(id) = self.known_id() {
+            self.note(format!("the attempts of {id}"));
+            let attempts = self.model.attempts(id).await.expect("the model has attempts");
+            self.compare(attempts, self.store.attempts(id).await.expect("the store has attempts"));
             self.note(format!("why does {id} wait?"));
             let [model, store] = [
                 self.model.standpoint(id).await.expect("the model explains"),

@@ -100,6 +100,22 @@ create table turnabout.job_log (
     primary key (job, number)
 ) partition by range (job);
 
+-- Attempts that were not their job's last; the last one stands in the job itself. In days, as logs.
+create table turnabout.job_attempt (
+    job           uuid not null,
+    n             integer not null,          -- grows
+    attempt       integer not null,
+    executor      uuid not null,
+    claim         bigint not null,
+    started       timestamptz not null,
+    ended         timestamptz not null,
+    reason        smallint,                  -- none: it succeeded, and the job was restarted
+    error         text,
+    error_message text,
+    error_code    text,
+    primary key (job, n)
+) partition by range (job);
+
 -- Who runs jobs. A claim holds this row, so that one that was reaped takes nothing more.
 create table turnabout.executor (
     incarnation uuid primary key,

@@ -325,15 +325,9 @@ async fn store_portion(jobs: &Jobs, portion: Vec<NewJob>) -> Vec<Result<Submitte
         Err(error) => {
             // Each job of the portion was not stored, for one and the same reason.
             let error = Arc::new(error);
-            std::iter::repeat_with(|| {
-                Err(Error::Store {
-                    doing: "submitting a batch",
-                    cause: Box::new(Shared(Arc::clone(&error))),
-                    transient: error.is_transient(),
-                })
-            })
-            .take(count)
-            .collect()
+            std::iter::repeat_with(|| Err(Error::shared("submitting a batch", &error)))
+                .take(count)
+                .collect()
         }
     }
 }
@@ -343,22 +337,6 @@ fn no_answer() -> Error {
         doing: "submitting",
         cause: "the store did not say what became of the job".into(),
         transient: false,
-    }
-}
-
-/// One error as the cause of many.
-#[derive(Debug)]
-struct Shared(Arc<Error>);
-
-impl std::fmt::Display for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for Shared {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        std::error::Error::source(&*self.0)
     }
 }
 

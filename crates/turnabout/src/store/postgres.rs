@@ -5,7 +5,7 @@
 //! their plans from flipping, and what belongs together is sent in one round trip.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use async_trait::async_trait;
 use deadpool_postgres::{Object, Pool};
@@ -43,13 +43,16 @@ mod rows;
 mod settings;
 mod settle;
 mod sql;
+mod stock;
 mod take;
 #[cfg(test)]
 mod tests;
 
 use connect::{failed, no_connection};
+use insert::together::Together;
 use marks::Marks;
 use sql::Sql;
+use stock::Memory;
 
 /// Jobs in a `PostgreSQL` database.
 pub struct PostgresStore {
@@ -63,6 +66,12 @@ pub struct PostgresStore {
     settings: Mutex<Arc<Settings>>,
     /// Where each executor of this process left off in each stream.
     marks: Mutex<std::collections::HashMap<Uuid, Marks>>,
+    /// What each executor of this process knows to be ready.
+    stocks: Mutex<std::collections::HashMap<Uuid, Memory>>,
+    /// Small submits on their way.
+    together: Together,
+    /// For what goes on after a caller has gone.
+    me: Weak<Self>,
     listener: tokio::task::AbortHandle,
     /// Every peek goes by the marks, as far as there are any.
     #[cfg(test)]
@@ -81,14 +90,18 @@ impl PostgresStore {
         prepare(&config, &options, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
         let listener = tokio::spawn(listen::listen(config.clone(), options.schema.clone(), signals.clone()));
-        let store = Arc::new(Self {
-            pool: connect::pool(&config, options.connections)?,
+        let pool = connect::pool(&config, options.connections)?;
+        let store = Arc::new_cyclic(|me| Self {
+            pool,
             sql: Sql::new(&options.schema),
             options,
             signals,
             offset: AtomicI64::new(0),
             settings: Mutex::default(),
             marks: Mutex::default(),
+            stocks: Mutex::default(),
+            together: Together::default(),
+            me: me.clone(),
             listener: listener.abort_handle(),
             #[cfg(test)]
             always_by_marks: std::sync::atomic::AtomicBool::default(),
@@ -105,6 +118,14 @@ impl PostgresStore {
 
     async fn client(&self) -> Result<Object> {
         self.pool.get().await.map_err(no_connection)
+    }
+
+    /// A second connection for one who holds one already: only if one is free, since two who wait for each other's
+    /// would wait for long.
+    async fn spare_client(&self) -> Option<Object> {
+        let mut timeouts = self.pool.timeouts();
+        timeouts.wait = Some(std::time::Duration::ZERO);
+        self.pool.timeout_get(&timeouts).await.ok()
     }
 
     /// The server's time, as near as this machine can tell.

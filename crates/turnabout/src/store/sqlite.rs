@@ -30,6 +30,8 @@ mod peek;
 mod rows;
 mod settings;
 mod settling;
+mod sleepers;
+mod streams;
 mod submitting;
 mod taking;
 mod views;
@@ -60,6 +62,7 @@ use super::{
 };
 use desk::{Desk, Tx};
 use fault::Fault;
+use sleepers::Sleepers;
 
 /// So many signals may be on their way to a receiver before it is told that it missed some.
 const SIGNALS: usize = 4096;
@@ -85,6 +88,7 @@ pub struct SqliteStore {
     writer: desk::Line,
     /// None: reads go to the writer, since nobody else can see into its memory.
     reader: Option<desk::Line>,
+    sleepers: Sleepers,
     _watcher: Option<watcher::Watcher>,
 }
 
@@ -97,7 +101,13 @@ impl SqliteStore {
             .await
             .map_err(|panic| open::refused(path, "opening it failed unexpectedly", Some(panic.into())))??;
         let (signals, _) = broadcast::channel(SIGNALS);
-        let desk = Desk::new(options.clock.clone(), options.retention, signals.clone());
+        let sleepers = Sleepers::default();
+        let desk = Desk::new(
+            options.clock.clone(),
+            options.retention,
+            signals.clone(),
+            sleepers.clone(),
+        );
         let no_thread = |e: std::io::Error| open::refused(path, "no thread could be started", Some(e.into()));
         let reader = opened
             .reader
@@ -115,6 +125,7 @@ impl SqliteStore {
             signals,
             writer,
             reader,
+            sleepers,
             _watcher: watcher,
         }))
     }
@@ -221,12 +232,14 @@ impl Store for SqliteStore {
     }
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {
+        self.sleepers.note(executor, false);
         self.write("deregistering an executor", move |tx| members::deregister(tx, executor))
             .await
     }
 
-    /// Nothing to note: here every submit wakes everyone, at no cost worth saving.
-    async fn doze(&self, _executor: Uuid, _asleep: bool) -> Result<()> {
+    /// Noted in this process only: what becomes ready wakes everyone anyway, and who sleeps here can take it at once.
+    async fn doze(&self, executor: Uuid, asleep: bool) -> Result<()> {
+        self.sleepers.note(executor, asleep);
         Ok(())
     }
 

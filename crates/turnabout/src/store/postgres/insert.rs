@@ -1,4 +1,6 @@
-//! Storing new jobs.
+//! Storing new jobs, in one of three ways: a few that are ready at once together with those of other callers
+//! (`together.rs`, `plain.rs`), many by `COPY` (`copy.rs`), and those that may exist already, by a given id or a unique
+//! key, one transaction a call (here).
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,6 +14,10 @@ use crate::error::{Error, Result};
 use crate::job::{JobId, Priority};
 use crate::store::{ID_AHEAD, ID_PAST, NewJob, Signal, Submitted};
 
+mod copy;
+mod plain;
+pub(super) mod together;
+
 /// So many jobs go into one statement.
 const CHUNK: usize = 2000;
 /// A key's holder may end between the insert and the look at it, again and again; but not for ever.
@@ -21,43 +27,39 @@ const DEADLOCKS: usize = 5;
 
 impl PostgresStore {
     pub(super) async fn insert(&self, mut jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
-        self.fill_in(&mut jobs).await?;
-        let mut tries = 0;
-        let outcomes = loop {
-            tries += 1;
-            match self.insert_all(&jobs).await {
-                // Someone else's transaction was in the way, and we were chosen to step back.
-                Err(error) if is_deadlock(&error) && tries < DEADLOCKS => {}
-                outcomes => break outcomes?,
-            }
+        let outcomes = if jobs.is_empty() {
+            return Ok(Vec::new());
+        } else if !jobs.iter().all(plain::is_plain) {
+            self.fill_in(&mut jobs).await?;
+            self.insert_keyed(&jobs).await?
+        } else if together::are_few(&jobs) && jobs.iter().all(plain::is_ready) {
+            jobs = self.insert_together(jobs).await?;
+            all_new(&jobs)
+        } else {
+            self.fill_in(&mut jobs).await?;
+            self.copy(&jobs).await?;
+            all_new(&jobs)
         };
         self.announce_new(&jobs, &outcomes);
         Ok(outcomes)
     }
 
-    /// Stores all jobs in one transaction.
-    async fn insert_all(&self, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>> {
+    /// Stores jobs of which some may exist already, all in one transaction.
+    async fn insert_keyed(&self, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.try_insert_keyed(jobs).await {
+                // Someone else's transaction was in the way, and we were chosen to step back.
+                Err(error) if is_deadlock(&error) && tries < DEADLOCKS => {}
+                outcomes => return outcomes,
+            }
+        }
+    }
+
+    async fn try_insert_keyed(&self, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>> {
         let failed = failed("submitting");
         let tx = Tx::on(self.client().await?);
-        // What a single statement can do is sent as one round trip with begin and commit.
-        if jobs.len() <= CHUNK && jobs.iter().all(|job| !job.id_given && job.unique.is_none()) {
-            // Prepared before anything is sent, so that nothing overtakes the beginning or the end.
-            for sql in [&self.sql.insert, &self.sql.wake, &self.sql.notify] {
-                tx.prepare(sql).await.map_err(&failed)?;
-            }
-            let (begun, stored, woken, committed) = futures_util::join!(
-                tx.open(Mode::Durable),
-                self.store(&tx, jobs, &[]),
-                self.wake_for(&tx, jobs),
-                tx.client().batch_execute("commit"),
-            );
-            begun.map_err(&failed)?;
-            stored.map_err(&failed)?;
-            woken.map_err(&failed)?;
-            committed.map_err(&failed)?;
-            drop(tx.finish());
-            return Ok(jobs.iter().map(|job| Ok(Submitted { id: job.id, new: true })).collect());
-        }
         tx.open(Mode::Durable).await.map_err(&failed)?;
         // Ids and keys are inserted in one and the same order by everyone, so that two who submit the same ones do not
         // wait for each other; but each job has its place in the lane by the order in which it was given.
@@ -81,7 +83,7 @@ impl PostgresStore {
                 outcomes[*at] = Some(outcome);
             }
         }
-        self.wake_for(&tx, jobs).await.map_err(&failed)?;
+        self.wake_for(&tx, jobs, self.now()).await.map_err(&failed)?;
         tx.commit().await.map_err(&failed)?;
         Ok(outcomes.into_iter().flatten().collect())
     }
@@ -185,20 +187,16 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// The insert itself. Says which ids were stored. Without `seqs`, places are given in the order of the jobs.
+    /// The insert itself. Says which ids were stored.
     async fn store(&self, tx: &Tx, jobs: &[NewJob], seqs: &[i64]) -> Result<HashSet<Uuid>, tokio_postgres::Error> {
         let statement = tx.prepare(&self.sql.insert).await?;
-        let seqs: Vec<Option<i64>> = (0..jobs.len()).map(|i| seqs.get(i).copied()).collect();
         let now = self.options.clock.manual();
         let ids: Vec<Uuid> = jobs.iter().map(|j| j.id.0).collect();
         let (at, delay): (Vec<Option<Timestamp>>, Vec<Option<f64>>) = jobs.iter().map(|j| j.when.parts()).unzip();
         let (expires_at, expires_in): (Vec<Option<Timestamp>>, Vec<Option<f64>>) =
             jobs.iter().map(|j| j.expires.parts()).unzip();
         let parents: Vec<Option<Uuid>> = jobs.iter().map(|j| j.parent.map(|p| p.0)).collect();
-        let items: Vec<i32> = jobs
-            .iter()
-            .map(|j| i32::try_from(j.items).unwrap_or(i32::MAX))
-            .collect();
+        let items: Vec<i32> = jobs.iter().map(rows::items).collect();
         let priorities: Vec<i16> = jobs
             .iter()
             .map(|j| j.priority.unwrap_or(Priority::Normal).code())
@@ -292,8 +290,7 @@ impl PostgresStore {
     }
 
     /// Wakes other processes, as part of the transaction, where someone sleeps past one of these jobs.
-    async fn wake_for(&self, tx: &Tx, jobs: &[NewJob]) -> Result<(), tokio_postgres::Error> {
-        let now = self.now();
+    async fn wake_for(&self, tx: &Tx, jobs: &[NewJob], now: Timestamp) -> Result<(), tokio_postgres::Error> {
         let mut ready = false;
         let mut soon = false;
         for job in jobs {
@@ -302,9 +299,10 @@ impl PostgresStore {
                 Some(due) => soon |= Self::is_soon(clock::until(now, due)),
             }
         }
+        let here = self.local_executors();
         let wake = async {
             if ready {
-                tx.query(&self.sql.wake, &[]).await?;
+                tx.query(&self.sql.wake_others, &[&here]).await?;
             }
             Ok(())
         };
@@ -338,6 +336,10 @@ impl PostgresStore {
             self.signal(Signal::Due(clock::until(now, due)));
         }
     }
+}
+
+fn all_new(jobs: &[NewJob]) -> Vec<Result<Submitted>> {
+    jobs.iter().map(|job| Ok(Submitted { id: job.id, new: true })).collect()
 }
 
 /// Who has ids and unique keys.

@@ -79,8 +79,6 @@ CREATE INDEX held ON job (executor) WHERE executor IS NOT NULL;
 
 CREATE INDEX parked ON job (due, id) WHERE due IS NOT NULL;
 
-CREATE INDEX ready ON job (queue, "group", lane, task, seq) WHERE lane IS NOT NULL;
-
 CREATE UNIQUE INDEX unique_keys ON job ("group", task, unique_key) WHERE unique_key IS NOT NULL;
 
 CREATE TABLE job_attempt (
@@ -150,11 +148,31 @@ CREATE TABLE progress (
     step     TEXT
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE ready (
+    stream INTEGER NOT NULL,
+    seq    INTEGER NOT NULL,
+    id     BLOB    NOT NULL,
+    PRIMARY KEY (stream, seq)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE ring (
     kind  TEXT    NOT NULL PRIMARY KEY,
     place TEXT    NOT NULL,
     left  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE stream (
+    id      INTEGER NOT NULL PRIMARY KEY,
+    queue   TEXT    NOT NULL,
+    "group" TEXT    NOT NULL,
+    lane    INTEGER NOT NULL,
+    task    TEXT    NOT NULL,
+    jobs    INTEGER NOT NULL,
+    mark    INTEGER NOT NULL,
+    dead    INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX streams ON stream (queue, "group", lane, task);
 
 CREATE TABLE task (
     name        TEXT    NOT NULL PRIMARY KEY,

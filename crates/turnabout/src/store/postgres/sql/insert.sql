@@ -1,9 +1,9 @@
 -- Stores jobs. An id or a unique key that is taken is passed over here and looked at by holders.sql; a conflict with
 -- someone who has not committed yet waits for them, so there is never a second job.
--- $1 now (null: the server's); then one entry a job; `seq` null: the next one.
+-- $1 now (null: the server's); then one entry a job. Places were drawn by draw_seqs.sql.
 insert into turnabout.job (id, seq, submitted, due, expires, parent, items, lane, priority, queue, "group", task, owner,
     unique_key, args, meta)
-select d.id, coalesce(d.seq, nextval('turnabout.job_seq')), n.now,
+select d.id, d.seq, n.now,
     case when w.due > n.now then w.due end,
     coalesce(d.expires_at, n.now + make_interval(secs => d.expires_in)),
     d.parent, d.items,

@@ -22,5 +22,5 @@ insert into turnabout.job (id, submitted, parent, items, state, reason, lane, pr
     unique_key, args, meta)
 select b.id, b.submitted, b.parent, b.items, $2, $3, l.lane, b.priority, b.queue, b."group", b.task, b.owner,
     b.unique_key, b.args, b.meta
-from back b join unnest($1::uuid[], $4::smallint[]) with ordinality as l (id, lane, place) on l.id = b.id
+from (select turnabout.arrive() offset 0) a, back b join unnest($1::uuid[], $4::smallint[]) with ordinality as l (id, lane, place) on l.id = b.id
 order by l.place

@@ -197,7 +197,9 @@ fn bill(life: &Life, ending: &Ending) {
     let cost = match life.plan.fairness {
         Fairness::Jobs => return,
         _ if !ending.started => None,
-        fairness => ending.ran.map(|ran| fairness.cost(ending.held.job.items, ran.as_secs_f64())),
+        fairness => ending
+            .ran
+            .map(|ran| fairness.cost(ending.held.job.items, ran.as_secs_f64())),
     };
     life.bill(Bill {
         held: Arc::clone(&ending.held),

@@ -220,7 +220,7 @@ impl Store for PostgresStore {
     }
 
     async fn take(&self, take: Take) -> Result<Taken> {
-        self.hand_out(take).await
+        Box::pin(self.hand_out(take)).await
     }
 
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {

@@ -118,11 +118,7 @@ fn due(tx: &Tx<'_>, limit: u32) -> Result<Vec<(JobId, Standing, [String; 3])>, F
                 interruptions: row.get(6)?,
                 losses: row.get(7)?,
             };
-            Ok((
-                JobId(uuid(row, 0)?),
-                standing,
-                [row.get(8)?, row.get(9)?, row.get(10)?],
-            ))
+            Ok((JobId(uuid(row, 0)?), standing, [row.get(8)?, row.get(9)?, row.get(10)?]))
         })?
         .collect::<Result<_, _>>()?;
     Ok(due)

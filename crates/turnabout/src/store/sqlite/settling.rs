@@ -87,13 +87,15 @@ pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result
     let mut answers = Vec::with_capacity(jobs.len());
     for job in jobs {
         let ended = quick && job.change.place == Place::History;
-        answers.push(if ended && tx.retention.is_zero() && forgotten(&mut forget, executor, job)? {
-            forget_report(tx, job)?;
-            tx.changed(job.id);
-            Settled::Done
-        } else {
-            settle_one(tx, executor, job, ended && !tx.retention.is_zero())?
-        });
+        answers.push(
+            if ended && tx.retention.is_zero() && forgotten(&mut forget, executor, job)? {
+                forget_report(tx, job)?;
+                tx.changed(job.id);
+                Settled::Done
+            } else {
+                settle_one(tx, executor, job, ended && !tx.retention.is_zero())?
+            },
+        );
     }
     Ok(answers)
 }

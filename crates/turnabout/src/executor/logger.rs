@@ -11,7 +11,6 @@ use tokio::time::Instant;
 
 use super::hand::Held;
 use super::life::{Backoff, Life};
-use super::news::LOOK;
 use crate::error::Result;
 use crate::log::Taken;
 use crate::store::LogLines;
@@ -21,25 +20,36 @@ const PERIOD: Duration = Duration::from_millis(250);
 /// About so many lines are written at once.
 const BATCH: usize = 2000;
 
-/// Stores lines for ever.
-pub(super) async fn run(life: Arc<Life>) {
-    let mut backoff = Backoff::for_store();
-    let mut size = life.hand.size.subscribe();
-    let mut written = Instant::now();
-    loop {
-        // The sender lives in `life`, so waiting cannot fail.
-        let _ = size.wait_for(|held| *held > 0).await;
-        let news = &life.hand.news;
-        let soon = news.lines_soon.swap(false, AcqRel);
-        let now = Instant::now();
-        if !(soon || now >= written + PERIOD && news.lines.swap(false, AcqRel)) {
-            tokio::time::sleep(LOOK).await;
-            continue;
+/// When to write next.
+pub(super) struct Logger {
+    /// Unless a buffer fills.
+    next: Instant,
+    /// Not before this, since the store failed.
+    pause: Instant,
+    backoff: Backoff,
+}
+
+impl Logger {
+    pub(super) fn new() -> Self {
+        Self {
+            next: Instant::now(),
+            pause: Instant::now(),
+            backoff: Backoff::for_store(),
         }
-        written = now;
-        match write(&life, &life.hand.all()).await {
-            Ok(()) => backoff.reset(),
-            Err(_) => backoff.wait().await,
+    }
+
+    /// Stores what has gathered, if it is time and there is anything.
+    pub(super) async fn look(&mut self, life: &Life) {
+        let now = Instant::now();
+        let news = &life.hand.news;
+        let due = |soon: bool| soon || now >= self.next && news.lines.swap(false, AcqRel);
+        if now < self.pause || !due(news.lines_soon.swap(false, AcqRel)) {
+            return;
+        }
+        self.next = now + PERIOD;
+        match write(life, &life.hand.all()).await {
+            Ok(()) => self.backoff.reset(),
+            Err(_) => self.pause = now + self.backoff.step(),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::finisher::Ending;
 use super::hand::Stop;
 use super::handle::Control;
 use super::life::Life;
-use super::{claimer, finisher, keeper, logger, reporter, sweeper};
+use super::{claimer, finisher, keeper, news, sweeper};
 use crate::job::Described;
 use crate::lifecycle::Event;
 
@@ -25,8 +25,7 @@ pub(super) async fn live(life: &Arc<Life>, control: &Control) -> bool {
     loops.spawn(Arc::clone(life).supervise("ear", keeper::hear));
     loops.spawn(Arc::clone(life).supervise("finisher", finisher::run));
     loops.spawn(Arc::clone(life).supervise("start marks", finisher::mark_starts));
-    loops.spawn(Arc::clone(life).supervise("reporter", reporter::run));
-    loops.spawn(Arc::clone(life).supervise("logger", logger::run));
+    loops.spawn(Arc::clone(life).supervise("news", news::tell));
     loops.spawn(Arc::clone(life).supervise("sweeper", sweeper::run));
     loops.spawn(Arc::clone(life).supervise("tidy", sweeper::tidy));
     let mut slots = JoinSet::new();

@@ -74,8 +74,8 @@ impl<'a> Report<'a> {
                 let all: f64 = metrics.shares.iter().map(|s| s.had).sum();
                 row.extend(classes.iter().map(|class| {
                     let groups = self.workload.groups.iter().zip(&metrics.shares);
-                    let had: f64 = groups.filter(|(g, _)| g.class == *class).map(|(_, s)| s.had).sum();
-                    format!("{:.1} %", 100.0 * had / all)
+                    let slot_time: f64 = groups.filter(|(g, _)| g.class == *class).map(|(_, s)| s.had).sum();
+                    format!("{:.1} %", 100.0 * slot_time / all)
                 }));
             } else if quiet {
                 row.extend(waits(&metrics.quiet));

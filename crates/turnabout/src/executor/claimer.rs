@@ -142,6 +142,7 @@ impl<'a> Claimer<'a> {
             want: want.min(BATCH) as u32,
             turns: std::mem::replace(&mut self.turns, life.plan.turns()),
         };
+        let asked = Instant::now();
         let taken = life.store.take(take).await;
         let look = match taken {
             Ok(taken) => {
@@ -158,6 +159,7 @@ impl<'a> Claimer<'a> {
                         .into_iter()
                         .map(|job| self.charge(job, &taken.settings))
                         .collect();
+                    self.pace.took(asked.elapsed());
                     life.hand.deal(jobs);
                     Ok(Look::Jobs)
                 } else if taken.found && self.turns.benched().len() > benched {

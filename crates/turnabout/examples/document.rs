@@ -71,11 +71,8 @@ async fn follow(owner: ScopedJobs, job: Submitted, stop_at: Option<u8>) -> Resul
         let step = job.step.as_deref().unwrap_or(job.state.as_str());
         println!("{:<14} {:>3} %  {step}", document.document, job.progress);
         if stop_at.is_some_and(|percent| job.progress >= percent) && !job.cancelling && !job.state.is_final() {
-            println!(
-                "{:<14}        cancelled by its owner: {:?}",
-                document.document,
-                owner.cancel(job.id).await?
-            );
+            let told = owner.cancel(job.id).await?;
+            println!("{:<14}        its owner cancels it: {told:?}", document.document);
         }
         if job.state == State::Success {
             println!("{:<14}        {:?}", document.document, job.result::<Found>()?);
@@ -88,17 +85,13 @@ async fn follow(owner: ScopedJobs, job: Submitted, stop_at: Option<u8>) -> Resul
 async fn main() -> Result<()> {
     let jobs = Jobs::open("sqlite::memory:").await?;
     let executor = Executor::new(&jobs).task(process).slots(2).start().await?;
-    let submit = |document: &str, pages| Process {
+    let of = |document: &str, pages| Process {
         document: document.to_owned(),
         pages,
     };
     let (ada, bob) = (jobs.of_owner("acme", "ada"), jobs.of_owner("acme", "bob"));
-    let hers = jobs
-        .submit(submit("contract.pdf", 20))
-        .group("acme")
-        .owner("ada")
-        .await?;
-    let his = jobs.submit(submit("novel.pdf", 500)).group("acme").owner("bob").await?;
+    let hers = jobs.submit(of("contract.pdf", 20)).group("acme").owner("ada").await?;
+    let his = jobs.submit(of("novel.pdf", 500)).group("acme").owner("bob").await?;
 
     // What is not hers does not exist for her.
     assert!(matches!(ada.cancel(his.id).await, Err(Error::NotFound(_))));
@@ -109,11 +102,13 @@ async fn main() -> Result<()> {
         for job in jobs.list().state(State::Running).await?.jobs {
             jobs.cancel(job.id).await?;
         }
-        std::future::pending::<Result<_>>().await
+        std::future::pending::<Result<()>>().await
     };
     tokio::select! {
-        done = both => drop(done?),
-        failed = stopped => drop(failed?),
+        done = both => {
+            done?;
+        }
+        failed = stopped => failed?,
     }
 
     println!("\nWhat was written about contract.pdf:");

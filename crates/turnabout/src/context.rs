@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use crate::executor::hand::Held;
+use crate::executor::news::News;
 use crate::job::{JobId, Meta, Priority};
 use crate::jobs::Jobs;
+use crate::log::JobLog;
+use crate::progress::{Cancelled, Progress};
 use crate::submit::{Submission, Submit};
 use crate::task::Task;
 
@@ -22,6 +25,8 @@ pub(crate) struct Core {
     pub(crate) held: Arc<Held>,
     pub(crate) jobs: Jobs,
     pub(crate) last: bool,
+    /// Says when the handler has something to tell.
+    pub(crate) news: Arc<News>,
 }
 
 impl<S> Context<S> {
@@ -93,6 +98,22 @@ impl<S> Context<S> {
     /// Waits until the handler should stop.
     pub async fn cancelled(&self) {
         self.core.held.token.cancelled().await;
+    }
+
+    /// An error if the handler should stop: `cx.check_cancelled()?` between two steps of work is all that it takes.
+    pub fn check_cancelled(&self) -> Result<(), Cancelled> {
+        if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// How far the job is: what is reported here is seen by those who look at the job, a few times a second. Its total
+    /// is 100 unless the handler sets another one.
+    pub fn progress(&self) -> &Progress {
+        self.core.held.progress(&self.core.news)
+    }
+
+    /// The job's log, kept with the job: see [`Jobs::logs`].
+    pub fn log(&self) -> &JobLog {
+        self.core.held.log(&self.core.news)
     }
 
     /// The handle on all jobs.

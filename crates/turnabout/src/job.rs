@@ -12,6 +12,10 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::lifecycle::Standing;
 
+mod attempt;
+
+pub use attempt::Attempt;
+
 /// A job's name for life: a UUID of version 7, so that ids sort by the time they were made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -209,6 +213,15 @@ coded! {
     }
 }
 
+/// An error as its task describes it, beside its own text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Described {
+    /// For people.
+    pub message: Option<String>,
+    /// For programs.
+    pub code: Option<String>,
+}
+
 /// Names one handing-over of a job to an executor: the fence. Never used again, not even by the same executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Claim {
@@ -260,7 +273,7 @@ pub struct Job {
     pub due: Option<Timestamp>,
     /// If it is still waiting then, it fails.
     pub expires: Option<Timestamp>,
-    /// When its last attempt started.
+    /// When the attempt started that runs, or that ended it.
     pub started: Option<Timestamp>,
     /// When it ended.
     pub finished: Option<Timestamp>,
@@ -270,8 +283,16 @@ pub struct Job {
     pub interruptions: u32,
     /// How often it was lost with its executor.
     pub losses: u32,
-    /// The last error.
+    /// How far it is, in whole percent: what its handler has reported while it runs, 100 once it has succeeded, else 0.
+    pub progress: u8,
+    /// What its handler is doing at present, in a few words.
+    pub step: Option<String>,
+    /// The last error, with its causes.
     pub error: Option<String>,
+    /// The last error for people, where its task has words for it.
+    pub error_message: Option<String>,
+    /// The last error for programs, where its task has a code for it.
+    pub error_code: Option<String>,
     /// What its handler returned, as JSON text.
     #[serde(serialize_with = "as_optional_json")]
     pub result: Option<String>,

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::group::Settings;
-use crate::job::{Job, JobId, Priority};
+use crate::job::{Attempt, Job, JobId, Priority};
 use crate::lifecycle::{Event, Place, Refusal};
 use crate::store::{Changed, Counts, NewJob, Store, Submitted, Which};
 use crate::submit::{Submission, Submit, submit_all};
@@ -17,13 +17,17 @@ use crate::task::{Task, TaskSettings};
 
 mod explain;
 mod list;
+mod logs;
 mod open;
+mod scope;
 mod set;
 mod watch;
 
 pub use explain::Explanation;
 pub use list::{List, Page};
+pub use logs::{FollowLogs, LogPage, Logs};
 pub use open::Open;
+pub use scope::ScopedJobs;
 pub use set::{SetGroup, SetTask};
 pub use watch::Watch;
 
@@ -164,7 +168,7 @@ impl Jobs {
         List::new(self.clone())
     }
 
-    /// Cancels a job. One that waits is cancelled at once; one that an executor holds is told to stop, and will end
+    /// Cancels a job, whoever owns it; for one owner's requests see [`Jobs::of_owner`]. One that waits is cancelled at once; one that an executor holds is told to stop, and will end
     /// cancelled. A job that has succeeded or failed is a [`Error::NotCancellable`]; one that is cancelled already is
     /// no error.
     pub async fn cancel(&self, id: JobId) -> Result<Cancel> {
@@ -218,7 +222,28 @@ impl Jobs {
 
     /// Follows a job: a stream of what it becomes, from what it is now to its end.
     pub fn watch(&self, id: JobId) -> Watch {
-        Watch::new(Arc::clone(self.store()), id)
+        Watch::new(Arc::clone(self.store()), id, None)
+    }
+
+    /// What the handler of a job has written, a page at a time. Say from where, then await it.
+    pub fn logs(&self, id: JobId) -> Logs {
+        Logs::new(self.clone(), id, None)
+    }
+
+    /// Follows the log of a job: a stream of lines, from the first to the job's end.
+    pub fn follow_logs(&self, id: JobId) -> FollowLogs {
+        FollowLogs::new(Arc::clone(self.store()), id, None)
+    }
+
+    /// What became of a job's attempts, oldest first: the one that runs, or that ended it, is the last. Of very many, the
+    /// newest.
+    pub async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>> {
+        let job = self.get(id).await?;
+        let mut attempts = self.store().attempts(id).await?;
+        // It may have ended between the two looks, and be among the earlier ones by now.
+        let last = Attempt::last(&job).filter(|last| attempts.iter().all(|earlier| earlier.claim != last.claim));
+        attempts.extend(last);
+        Ok(attempts)
     }
 
     /// Why a job waits, in plain words.

@@ -22,13 +22,17 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
-use crate::job::{Claimed, Job, JobId, Meta, Priority, State, When};
+use crate::job::{Attempt, Claimed, Described, Job, JobId, Meta, Priority, State, When};
 use crate::lifecycle::{Change, Event, Refusal};
+use crate::log::Line;
 use crate::task::TaskSettings;
 use crate::turn::{Charge, Turns};
 
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod telling;
+
+pub use telling::{LogEnd, LogLines, Report};
 
 /// A job to be stored. Its parts have been checked (see `submit.rs`).
 #[derive(Clone, Debug, PartialEq)]
@@ -119,8 +123,12 @@ pub struct Settle {
     pub result: Option<String>,
     /// What went wrong.
     pub error: Option<String>,
+    /// What went wrong, for people.
+    pub described: Described,
     /// How long ago the attempt started.
     pub ran: Option<Duration>,
+    /// Whether the attempt has ever reported its progress, which is now to be forgotten.
+    pub reported: bool,
 }
 
 /// What came of a [`Settle`].
@@ -231,6 +239,8 @@ pub enum Signal {
     Cancel(JobId),
     /// These jobs have changed.
     Changed(JobId),
+    /// This job's log has new lines.
+    Logged(JobId),
 }
 
 /// How many jobs, by state: for operators, and for tests that wait until all is done.
@@ -289,6 +299,23 @@ pub trait Store: Send + Sync + 'static {
 
     /// Writes what became of held jobs; one answer for each, in their order.
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>>;
+
+    /// Writes how far held jobs are, for those who look. Need not survive a crash of the store; for a job that is no longer
+    /// held by that claim nothing is written.
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()>;
+
+    /// Adds lines to the logs of held jobs, or of jobs that have ended by that very claim. Lines that are there already are
+    /// passed over, and so are those of jobs that others hold.
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()>;
+
+    /// What the logs of these jobs hold; one answer for each, in their order.
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>>;
+
+    /// The lines of a job's log after this number, in order.
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>>;
+
+    /// The attempts of a job that were not its last, oldest first, and of very many the newest.
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>>;
 
     /// Something happens to jobs: each is read, decided on and written in one transaction. Jobs that do not exist
     /// are left out of the answer.
@@ -370,6 +397,9 @@ impl Default for StoreOptions {
 pub(crate) const ID_PAST: Duration = Duration::from_hours(7 * 24);
 /// A given id's time may be so far ahead.
 pub(crate) const ID_AHEAD: Duration = Duration::from_hours(24);
+
+/// So many attempts are kept of a job, besides the last.
+pub(crate) const ATTEMPTS_KEPT: u32 = 100;
 
 /// No delay is longer, in seconds: some 6000 years. A moment that clocks cannot show could not be read again.
 #[cfg(feature = "postgres")]

@@ -14,6 +14,7 @@ use super::hand::{Held, Stop};
 use super::life::{Backoff, Bill, Life};
 use super::registry::Known;
 use crate::context::Core;
+use crate::job::Described;
 use crate::lifecycle::{Event, must_record_start};
 use crate::store::Settled;
 use crate::task::{TaskError, TaskResult, Verdict};
@@ -103,8 +104,13 @@ async fn handle(life: &Life, held: Arc<Held>, task: &Known) -> Ending {
         held: Arc::clone(&held),
         jobs: life.plan.jobs.clone(),
         last: !policy.restartable || held.job.attempts >= policy.retries,
+        news: Arc::clone(&life.hand.news),
     };
-    let span = tracing::info_span!("job", id = %held.job.id, task = %held.job.task, group = %held.job.group);
+    let span = || tracing::info_span!("job", id = %held.job.id, task = %held.job.task, group = %held.job.group);
+    #[cfg(feature = "log-layer")]
+    let span = crate::log::entering(&held, &life.hand.news, span);
+    #[cfg(not(feature = "log-layer"))]
+    let span = span();
     let mut work = AssertUnwindSafe((task.handler)(core).instrument(span)).catch_unwind();
     let time_limit = async {
         match (held.started(), task.settings.time_limit) {
@@ -176,6 +182,7 @@ fn outcome(life: &Life, held: Arc<Held>, done: Option<Done>, timed_out: bool) ->
         ran,
         result,
         error: error.map(storable),
+        described: Described::default(),
     }
 }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use super::hand::{Held, Stop};
 use super::life::{Backoff, Life};
+use super::logger;
 use crate::error::Error;
+use crate::job::Described;
 use crate::lifecycle::{Event, Place, Policy, decide};
 use crate::store::{Settle, Settled};
 
@@ -25,6 +27,7 @@ pub(super) struct Ending {
     pub(super) ran: Option<Duration>,
     pub(super) result: Option<String>,
     pub(super) error: Option<String>,
+    pub(super) described: Described,
 }
 
 impl Ending {
@@ -37,6 +40,7 @@ impl Ending {
             ran: None,
             result: None,
             error: None,
+            described: Described::default(),
         }
     }
 
@@ -64,7 +68,9 @@ impl Ending {
                 .clone()
                 .filter(|_| change.state == crate::job::State::Success),
             error: self.error.clone(),
+            described: self.described.clone(),
             ran: self.ran,
+            reported: self.held.has_reported(),
         })
     }
 }
@@ -110,6 +116,7 @@ async fn write(life: &Life, endings: Vec<Ending>, again: &mut VecDeque<Ending>) 
             }
         }
     }
+    logger::finish(life, written.iter().map(|ending| &ending.held)).await;
     let answers = store(life, &settles).await;
     for ((ending, settle), answer) in written.into_iter().zip(&settles).zip(answers) {
         if let Some(ending) = answered(life, ending, settle, answer) {
@@ -144,6 +151,7 @@ fn answered(life: &Life, mut ending: Ending, settle: &Settle, answer: Answer) ->
         Answer::Refused(why) if ending.started && (ending.result.is_some() || ending.event != Event::FailForGood) => {
             ending.result = None;
             ending.error = Some(format!("its outcome could not be stored: {why}"));
+            ending.described = Described::default();
             ending.event = Event::FailForGood;
             Some(ending)
         }

@@ -4,14 +4,18 @@
 //! one queue operation, never across an await.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::news::News;
 use crate::job::{Claimed, JobId};
+use crate::log::{Buffer, JobLog};
+use crate::progress::{Progress, Shown};
+use crate::store::Report;
 
 /// Why a handler is told to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +46,19 @@ pub(crate) struct Held {
     pub(super) marked: AtomicBool,
     /// What its group was charged for it so far (the bits of an `f64`).
     charged: AtomicU64,
+    /// What its handler tells of itself, if it ever does.
+    inside: OnceLock<Box<Inside>>,
+    /// What its handler writes, if it ever does.
+    log: OnceLock<JobLog>,
+}
+
+/// What the handler of a job in hand tells of itself.
+struct Inside {
+    progress: Progress,
+    /// What the store was last told.
+    told: Mutex<Option<Shown>>,
+    /// Whether it was ever told anything.
+    reported: AtomicBool,
 }
 
 impl Held {
@@ -56,7 +73,69 @@ impl Held {
             ended: AtomicBool::new(false),
             marked: AtomicBool::new(false),
             charged: AtomicU64::new(0),
+            inside: OnceLock::new(),
+            log: OnceLock::new(),
         }
+    }
+
+    /// Its progress. From the first call on, `news` says when there is something to store.
+    pub(crate) fn progress(&self, news: &Arc<News>) -> &Progress {
+        let inside = self.inside.get_or_init(|| {
+            let (token, news) = (self.token.clone(), Arc::clone(news));
+            Box::new(Inside {
+                progress: Progress::of_job(move || token.is_cancelled(), move || news.progress.store(true, Release)),
+                told: Mutex::default(),
+                reported: AtomicBool::new(false),
+            })
+        });
+        &inside.progress
+    }
+
+    /// Its log.
+    pub(crate) fn log(&self, news: &Arc<News>) -> &JobLog {
+        self.log
+            .get_or_init(|| JobLog::new(Buffer::new(self.job.attempts + 1, news.clock.clone(), Arc::clone(news))))
+    }
+
+    /// Its log, if it has ever been written to.
+    pub(super) fn written(&self) -> Option<&JobLog> {
+        self.log.get()
+    }
+
+    /// Whether lines of its log wait to be stored.
+    pub(super) fn has_lines(&self) -> bool {
+        self.log.get().is_some_and(|log| !log.buffer().is_empty())
+    }
+
+    /// What there is to tell the store, if it has changed since it was last told.
+    pub(super) fn report(&self) -> Option<Report> {
+        let inside = self.inside.get()?;
+        let shown = inside.progress.news()?;
+        let mut told = inside.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.as_ref() == Some(&shown) {
+            return None;
+        }
+        *told = Some(shown.clone());
+        inside.reported.store(true, Relaxed);
+        Some(Report {
+            id: self.job.id,
+            number: self.job.number,
+            percent: shown.percent,
+            step: shown.step,
+        })
+    }
+
+    /// The store did not hear it.
+    pub(super) fn report_again(&self) {
+        if let Some(inside) = self.inside.get() {
+            *inside.told.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            inside.progress.tell_again();
+        }
+    }
+
+    /// Whether the store was ever told.
+    pub(super) fn has_reported(&self) -> bool {
+        self.inside.get().is_some_and(|inside| inside.reported.load(Relaxed))
     }
 
     /// Tells the handler to stop. The first reason stands, but nothing outweighs that the job is lost.
@@ -128,10 +207,12 @@ pub(super) struct Hand {
     pub(super) unmarked: Notify,
     /// How many jobs are held: for those who wait until there are none.
     pub(super) size: watch::Sender<usize>,
+    /// A handler has something to tell the store.
+    pub(super) news: Arc<News>,
 }
 
 impl Hand {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(news: News) -> Self {
         Self {
             held: Mutex::default(),
             queue: Mutex::default(),
@@ -143,6 +224,7 @@ impl Hand {
             room: Notify::new(),
             unmarked: Notify::new(),
             size: watch::Sender::new(0),
+            news: Arc::new(news),
         }
     }
 
@@ -277,7 +359,7 @@ mod tests {
 
     #[tokio::test]
     async fn jobs_are_drawn_in_the_order_dealt_and_the_surplus_goes_back() {
-        let hand = Hand::new();
+        let hand = Hand::new(News::default());
         let jobs: Vec<_> = (0..4).map(|_| held("mail")).collect();
         hand.deal(jobs.clone());
         let first = hand.draw().await.expect("there are jobs");

@@ -12,8 +12,9 @@ use uuid::Uuid;
 
 use super::hand::Stop;
 use super::life::{Backoff, Life};
+use crate::clock::until;
 use crate::error::{Error, Result};
-use crate::job::{Claim, Job, JobId};
+use crate::job::{Claim, Described, Job, JobId};
 use crate::lifecycle::{Event, Policy, decide};
 use crate::store::{Beat, Settle, Signal};
 
@@ -159,8 +160,10 @@ fn release(life: &Life, job: &Job, number: i64) -> Option<Settle> {
         change,
         cancelling: job.cancelling,
         result: None,
-        error: job.error.clone(),
-        ran: None,
+        error: None,
+        described: Described::default(),
+        ran: job.started.map(|started| until(started, life.store.clock().now())),
+        reported: true,
     })
 }
 
@@ -211,7 +214,7 @@ pub(super) async fn hear(life: Arc<Life>) {
             Ok(Signal::Cancel(id)) if life.hand.get(id).is_some_and(|held| held.stopped().is_none()) => {
                 life.beat_now.notify_one();
             }
-            Ok(Signal::Cancel(_) | Signal::Changed(_)) => {}
+            Ok(Signal::Cancel(_) | Signal::Changed(_) | Signal::Logged(_)) => {}
             Err(RecvError::Lagged(_)) => {
                 // Anything may have been missed. What that may be is looked up, but not more than once a second.
                 life.ready.notify_one();

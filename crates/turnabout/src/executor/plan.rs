@@ -8,6 +8,7 @@ use super::life::Life;
 use super::registry::Registry;
 use crate::error::{Error, Result};
 use crate::jobs::Jobs;
+use crate::log::LogLimits;
 use crate::store::ExecutorInfo;
 use crate::submit::name;
 use crate::turn::{Fairness, Scheme, Turns};
@@ -29,6 +30,7 @@ pub(super) struct Options {
     pub(super) lease: Duration,
     pub(super) grace: Duration,
     pub(super) wake_up: Duration,
+    pub(super) log_limits: LogLimits,
     mistake: Option<Error>,
 }
 
@@ -44,6 +46,7 @@ impl Default for Options {
             lease: Duration::from_secs(30),
             grace: Duration::from_secs(10),
             wake_up: Duration::from_secs(30),
+            log_limits: LogLimits::default(),
             mistake: None,
         }
     }
@@ -117,6 +120,7 @@ pub(super) struct Plan {
     pub(super) lease: Duration,
     pub(super) grace: Duration,
     pub(super) wake_up: Duration,
+    pub(super) log_limits: LogLimits,
 }
 
 impl Plan {
@@ -140,6 +144,7 @@ impl Plan {
             lease: options.lease,
             grace: options.grace,
             wake_up: options.wake_up,
+            log_limits: options.log_limits,
             registry,
         })
     }

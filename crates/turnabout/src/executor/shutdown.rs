@@ -10,7 +10,8 @@ use super::finisher::Ending;
 use super::hand::Stop;
 use super::handle::Control;
 use super::life::Life;
-use super::{claimer, finisher, keeper, sweeper};
+use super::{claimer, finisher, keeper, news, sweeper};
+use crate::job::Described;
 use crate::lifecycle::Event;
 
 /// After the grace period, slots have so long to hand on what became of their jobs.
@@ -24,6 +25,7 @@ pub(super) async fn live(life: &Arc<Life>, control: &Control) -> bool {
     loops.spawn(Arc::clone(life).supervise("ear", keeper::hear));
     loops.spawn(Arc::clone(life).supervise("finisher", finisher::run));
     loops.spawn(Arc::clone(life).supervise("start marks", finisher::mark_starts));
+    loops.spawn(Arc::clone(life).supervise("news", news::tell));
     loops.spawn(Arc::clone(life).supervise("sweeper", sweeper::run));
     loops.spawn(Arc::clone(life).supervise("tidy", sweeper::tidy));
     let mut slots = JoinSet::new();
@@ -109,6 +111,7 @@ async fn interrupt_the_rest(life: &Life) {
             ran,
             result: None,
             error: Some("the handler did not stop when the executor shut down".to_owned()),
+            described: Described::default(),
             held,
         };
         life.finish(ending).await;

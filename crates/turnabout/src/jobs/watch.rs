@@ -9,13 +9,16 @@ use std::time::Duration;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
+use super::scope::Scope;
 use crate::error::{Error, Result};
-use crate::job::{Job, JobId};
+use crate::job::{Job, JobId, State};
 use crate::store::{Signal, Store};
 
 /// Signals of other processes may not reach us, so we look as well: soon at first, then less often.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 const LATER_LOOKS: Duration = Duration::from_secs(1);
+/// How far a job is, other processes do not announce at all.
+const LOOKS_AT_PROGRESS: Duration = Duration::from_millis(250);
 
 /// What a job becomes, from what it is now to its end. Ends after the job's final state, or after an error.
 pub struct Watch {
@@ -23,14 +26,16 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(store: Arc<dyn Store>, id: JobId) -> Self {
+    pub(super) fn new(store: Arc<dyn Store>, id: JobId, scope: Option<Arc<Scope>>) -> Self {
         // Listening begins before the first look, so that no change falls between the two.
         let signals = store.signals();
         let watcher = Watcher {
             store,
             id,
+            scope,
             signals: Some(signals),
             last: None,
+            near: false,
             ended: false,
         };
         Self {
@@ -79,8 +84,12 @@ impl std::fmt::Debug for Watch {
 struct Watcher {
     store: Arc<dyn Store>,
     id: JobId,
+    /// Whose jobs are seen.
+    scope: Option<Arc<Scope>>,
     signals: Option<Receiver<Signal>>,
     last: Option<Job>,
+    /// Whether we hear of the job: its executor is in this process.
+    near: bool,
     ended: bool,
 }
 
@@ -90,14 +99,14 @@ impl Watcher {
             return None;
         }
         let mut patience = FIRST_LOOK;
-        if self.last.is_some() {
-            self.wait(patience).await;
-        }
+        let mut heard = self.last.is_some() && self.wait(patience).await;
         loop {
-            match self.store.get(&[self.id]).await.map(|mut jobs| jobs.pop()) {
+            let found = self.store.get(&[self.id]).await.map(|mut jobs| jobs.pop());
+            match found.map(|job| job.filter(|job| self.scope.as_ref().is_none_or(|scope| scope.holds(job)))) {
                 Ok(Some(job)) if self.last.as_ref() == Some(&job) => {}
                 Ok(Some(job)) => {
                     self.ended = job.state.is_final();
+                    self.near = (self.near || heard && !job.cancelling) && job.state == State::Running;
                     self.last = Some(job.clone());
                     return Some((Ok(job), self));
                 }
@@ -106,8 +115,10 @@ impl Watcher {
                 Ok(None) => return Some((Err(Error::NotFound(self.id)), self.over())),
                 Err(error) => return Some((Err(error), self.over())),
             }
-            self.wait(patience).await;
-            patience = (patience * 2).min(LATER_LOOKS);
+            heard = self.wait(patience).await;
+            let far = !self.near && self.last.as_ref().is_some_and(|job| job.state == State::Running);
+            let most = if far { LOOKS_AT_PROGRESS } else { LATER_LOOKS };
+            patience = (patience * 2).min(most);
         }
     }
 
@@ -116,21 +127,21 @@ impl Watcher {
         self
     }
 
-    /// Until the job may have changed.
-    async fn wait(&mut self, patience: Duration) {
+    /// Until the job may have changed. Says whether we heard so.
+    async fn wait(&mut self, patience: Duration) -> bool {
         let heard = async {
             while let Some(signals) = &mut self.signals {
                 match signals.recv().await {
-                    Ok(Signal::Changed(id)) if id == self.id => return,
+                    Ok(Signal::Changed(id)) if id == self.id => return true,
                     Ok(_) => {}
                     // Ours may have been among those that were missed.
-                    Err(RecvError::Lagged(_)) => return,
+                    Err(RecvError::Lagged(_)) => return false,
                     Err(RecvError::Closed) => self.signals = None,
                 }
             }
-            std::future::pending::<()>().await;
+            std::future::pending().await
         };
         // Not hearing in time is what looking is for.
-        let _ = tokio::time::timeout(patience, heard).await;
+        tokio::time::timeout(patience, heard).await.unwrap_or(false)
     }
 }

@@ -4,14 +4,17 @@
 //! Time is moved by hand. Random cases print their seed; `TURNABOUT_SEEDS` asks for more of them.
 
 mod accounts;
+mod attempts;
 mod caps;
 mod concurrency;
 mod exec;
 mod fence;
 mod lanes;
 mod lifecycle;
+mod logs;
 mod looking;
 mod oracle;
+mod progress;
 mod retention;
 mod rotation;
 mod settings;

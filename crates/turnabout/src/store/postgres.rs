@@ -15,14 +15,15 @@ use tokio_postgres::{Config, NoTls};
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Setting, Settle, Settled, Signal, Standpoint, Store,
-    StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
+    Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
-use crate::job::{Job, JobId};
+use crate::job::{Attempt, Job, JobId};
 use crate::lifecycle::Event;
+use crate::log::Line;
 use crate::task::TaskSettings;
 use crate::turn::Charge;
 
@@ -31,11 +32,13 @@ mod connect;
 mod executors;
 mod insert;
 mod listen;
+mod log;
 mod marks;
 mod migrate;
 mod peek;
 mod prune;
 mod read;
+mod report;
 mod rows;
 mod settings;
 mod settle;
@@ -226,6 +229,26 @@ impl Store for PostgresStore {
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         self.write_outcomes(executor, jobs).await
+    }
+
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
+        self.write_reports(executor, reports).await
+    }
+
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
+        self.write_logs(executor, logs).await
+    }
+
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
+        self.ends_of_logs(jobs).await
+    }
+
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
+        self.read_lines(job, after, limit).await
+    }
+
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        self.earlier_attempts(job).await
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {

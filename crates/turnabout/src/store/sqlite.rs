@@ -18,10 +18,12 @@ macro_rules! sql {
     };
 }
 
+mod attempts;
 mod changes;
 mod chores;
 mod desk;
 mod fault;
+mod logs;
 mod members;
 mod open;
 mod peek;
@@ -48,14 +50,15 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::group::Settings;
-use crate::job::{Job, JobId};
+use crate::job::{Attempt, Job, JobId};
 use crate::lifecycle::Event;
+use crate::log::Line;
 use crate::task::TaskSettings;
 use crate::turn::Charge;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Setting, Settle, Settled, Signal, Standpoint, Store,
-    StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
+    Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use desk::{Desk, Tx};
 use fault::Fault;
@@ -172,6 +175,31 @@ impl Store for SqliteStore {
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         self.write("settling jobs", move |tx| settling::settle(tx, executor, &jobs))
+            .await
+    }
+
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
+        self.write("writing progress", move |tx| settling::report(tx, executor, &reports))
+            .await
+    }
+
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
+        self.write("storing logs", move |tx| logs::log(tx, executor, &logs))
+            .await
+    }
+
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
+        let jobs = jobs.to_vec();
+        self.read("looking at logs", move |tx| logs::log_ends(tx, &jobs)).await
+    }
+
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
+        self.read("reading a log", move |tx| logs::lines(tx, job, after, limit))
+            .await
+    }
+
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        self.read("reading attempts", move |tx| attempts::attempts(tx, job))
             .await
     }
 

@@ -10,11 +10,12 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
-use crate::job::{Job, JobId};
+use crate::job::{Attempt, Job, JobId};
 use crate::lifecycle::Event;
+use crate::log::Line;
 use crate::store::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Setting, Settle, Settled, Signal, Standpoint, Store,
-    Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
+    Signal, Standpoint, Store, Submitted, Take, Taken, Which,
 };
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -37,6 +38,8 @@ pub(super) struct Counting {
     inner: Arc<dyn Store>,
     calls: Mutex<BTreeMap<&'static str, u32>>,
     faults: Mutex<HashMap<&'static str, (Fault, u32)>>,
+    /// Where signals go to be forgotten, if nobody should hear any.
+    silence: Option<broadcast::Sender<Signal>>,
 }
 
 impl Counting {
@@ -45,6 +48,17 @@ impl Counting {
             inner: Arc::clone(inner),
             calls: Mutex::default(),
             faults: Mutex::default(),
+            silence: None,
+        })
+    }
+
+    /// As where notifications do not get through: nobody hears a signal.
+    pub(super) fn deaf(inner: &Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::clone(inner),
+            calls: Mutex::default(),
+            faults: Mutex::default(),
+            silence: Some(broadcast::Sender::new(1)),
         })
     }
 
@@ -89,7 +103,10 @@ impl Store for Counting {
     }
 
     fn signals(&self) -> broadcast::Receiver<Signal> {
-        self.inner.signals()
+        match &self.silence {
+            Some(silence) => silence.subscribe(),
+            None => self.inner.signals(),
+        }
     }
 
     async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
@@ -106,6 +123,26 @@ impl Store for Counting {
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         self.call("settle", self.inner.settle(executor, jobs)).await
+    }
+
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
+        self.call("report", self.inner.report(executor, reports)).await
+    }
+
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
+        self.call("log", self.inner.log(executor, logs)).await
+    }
+
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
+        self.call("log_ends", self.inner.log_ends(jobs)).await
+    }
+
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
+        self.call("lines", self.inner.lines(job, after, limit)).await
+    }
+
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        self.call("attempts", self.inner.attempts(job)).await
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {

@@ -99,9 +99,15 @@ impl Model {
             Fence::Held(job) if job.cancelling != settle.cancelling => Settled::Cancelling,
             Fence::Held(mut job) => {
                 job.result = settle.result.or(job.result);
-                job.error = settle.error.or(job.error);
                 if let Some(ran) = settle.ran {
                     job.started = Some(before(self.now(), ran));
+                }
+                let error = (settle.error.clone(), settle.described.clone());
+                tables.keep_attempt(&job, &settle.change, self.now(), error);
+                if settle.error.is_some() {
+                    job.error = settle.error;
+                    job.error_message = settle.described.message;
+                    job.error_code = settle.described.code;
                 }
                 self.apply(tables, *job, &settle.change);
                 Settled::Done
@@ -113,14 +119,14 @@ impl Model {
 }
 
 /// Whether a job is still in the hands that a claim put it in.
-enum Fence {
+pub(super) enum Fence {
     Held(Box<Job>),
     Ended,
     Gone,
 }
 
 impl Tables {
-    fn fence(&self, id: JobId, claim: Claim) -> Fence {
+    pub(super) fn fence(&self, id: JobId, claim: Claim) -> Fence {
         let of_claim = |job: &&Job| job.claim == Some(claim);
         match self.live.get(&id).filter(of_claim) {
             Some(job) => Fence::Held(Box::new(job.clone())),

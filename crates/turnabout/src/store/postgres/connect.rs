@@ -231,8 +231,11 @@ pub(super) fn is_deadlock(error: &Error) -> bool {
         .is_some_and(|e| e.code() == Some(&SqlState::T_R_DEADLOCK_DETECTED)))
 }
 
-/// Whether an ended job's day has no partition yet.
-pub(super) fn is_missing_day(error: &tokio_postgres::Error) -> bool {
-    error.code() == Some(&SqlState::CHECK_VIOLATION)
-        && error.as_db_error().is_some_and(|e| e.table() == Some("job_history"))
+/// The table in which some job's day has no partition yet, if that is what is wrong.
+pub(super) fn missing_day(error: &tokio_postgres::Error) -> Option<&'static str> {
+    let table = error
+        .as_db_error()
+        .filter(|e| e.code() == &SqlState::CHECK_VIOLATION)?
+        .table()?;
+    super::prune::KEPT.into_iter().find(|kept| *kept == table)
 }

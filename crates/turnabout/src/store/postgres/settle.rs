@@ -9,11 +9,11 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::connect::{Mode, Tx, failed, is_missing_day};
+use super::connect::{Mode, Tx, failed, missing_day};
 use crate::error::Result;
-use crate::job::{JobId, State};
-use crate::lifecycle::Place;
-use crate::store::{LONGEST, Settle, Settled, Signal};
+use crate::job::{Described, JobId, State};
+use crate::lifecycle::{Place, attempt_to_keep};
+use crate::store::{ATTEMPTS_KEPT, LONGEST, Settle, Settled, Signal};
 
 /// Parked jobs that are due sooner than the next heartbeats are announced to the other executors.
 const SOON: Duration = Duration::from_secs(10);
@@ -61,12 +61,16 @@ impl PostgresStore {
 
     pub(super) async fn write_outcomes(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         let failed = failed("writing outcomes");
-        let written = match self.write(self.client().await?, executor, &jobs).await {
-            Err(error) if is_missing_day(&error) => {
-                self.ensure_days_of(jobs.iter().map(|job| job.id)).await?;
-                self.write(self.client().await?, executor, &jobs).await
+        let mut missing = None;
+        let written = loop {
+            match (self.write(self.client().await?, executor, &jobs).await, missing) {
+                (Err(error), before) if missing_day(&error).is_some_and(|table| before != Some(table)) => {
+                    missing = missing_day(&error);
+                    let ids = jobs.iter().map(|job| job.id);
+                    self.ensure_days_in_table(missing.unwrap_or_default(), ids).await?;
+                }
+                (written, _) => break written,
             }
-            written => written,
         }
         .map_err(&failed)?;
         let missing: Vec<(JobId, i64)> = jobs
@@ -118,10 +122,17 @@ impl PostgresStore {
         let finish = tx.prepare(sql).await?;
         let give_back = tx.prepare(&self.sql.give_back).await?;
         let wake = tx.prepare(&self.sql.wake).await?;
+        let reported: Vec<Uuid> = jobs.iter().filter(|job| job.reported).map(|job| job.id.0).collect();
+        // Prepared only if it is needed, but before anything is sent.
+        let forget_reports = if reported.is_empty() {
+            None
+        } else {
+            Some(tx.prepare(&self.sql.forget_reports).await?)
+        };
         let caps = tx.prepare(&self.sql.lock_all_caps).await?;
         // A place under a cap that is given back may be what someone in another process waits for.
         let wakes = returning.iter().any(|job| matches!(job.change.place, Place::Ready(_))) || self.has_caps();
-        let (begun, locked, ended, returned, woken, committed) = futures_util::join!(
+        let (begun, locked, ended, returned, forgotten, woken, committed) = futures_util::join!(
             async {
                 match mode {
                     Some(mode) => tx.open(mode).await,
@@ -137,6 +148,12 @@ impl PostgresStore {
             },
             self.finish(tx, &finish, executor, &ending),
             self.give_back(tx, &give_back, executor, &returning, false),
+            async {
+                match &forget_reports {
+                    Some(forget) => tx.client().execute(forget, &[&executor, &reported]).await.map(drop),
+                    None => Ok(()),
+                }
+            },
             async {
                 if wakes {
                     tx.client().query(&wake, &[]).await.map(drop)
@@ -155,6 +172,7 @@ impl PostgresStore {
         locked?;
         let mut rows = ended?;
         rows.append(&mut returned?);
+        forgotten?;
         woken?;
         committed?;
         let freed = rows.iter().any(|row| row.get(1));
@@ -191,6 +209,7 @@ impl PostgresStore {
         let losses: Vec<i32> = jobs.iter().map(|j| j.change.losses as i32).collect();
         let result: Vec<Option<&str>> = jobs.iter().map(|j| j.result.as_deref()).collect();
         let error: Vec<Option<&str>> = jobs.iter().map(|j| j.error.as_deref()).collect();
+        let (message, code) = described(jobs);
         let ran: Vec<Option<f64>> = jobs.iter().map(|j| j.ran.map(|d| d.as_secs_f64())).collect();
         tx.client()
             .query(
@@ -209,6 +228,8 @@ impl PostgresStore {
                     &result,
                     &error,
                     &ran,
+                    &message,
+                    &code,
                 ],
             )
             .await
@@ -254,6 +275,9 @@ impl PostgresStore {
         let losses: Vec<i32> = jobs.iter().map(|j| j.change.losses as i32).collect();
         let priority: Vec<i16> = jobs.iter().map(|j| j.change.priority.code()).collect();
         let error: Vec<Option<&str>> = jobs.iter().map(|j| j.error.as_deref()).collect();
+        let (message, code) = described(jobs);
+        let kept = attempts_to_keep(executor, jobs);
+        let kept_most = ATTEMPTS_KEPT as i32;
         let ran: Vec<Option<f64>> = jobs.iter().map(|j| j.ran.map(|d| d.as_secs_f64())).collect();
         let fresh = vec![fresh; jobs.len()];
         tx.client()
@@ -276,6 +300,10 @@ impl PostgresStore {
                     &delay,
                     &ran,
                     &fresh,
+                    &message,
+                    &code,
+                    &kept,
+                    &kept_most,
                 ],
             )
             .await
@@ -343,4 +371,22 @@ impl PostgresStore {
 /// The claim numbers that must still stand; none for jobs that nobody holds.
 fn numbers(executor: Option<Uuid>, jobs: &[&Settle]) -> Vec<Option<i64>> {
     jobs.iter().map(|j| executor.map(|_| j.number)).collect()
+}
+
+/// The numbers of the attempts that are kept. Nothing at all where there are none.
+fn attempts_to_keep(executor: Option<Uuid>, jobs: &[&Settle]) -> Vec<Option<i32>> {
+    let kept = |job: &&Settle| attempt_to_keep(&job.change).filter(|_| executor.is_some());
+    if jobs.iter().all(|job| kept(job).is_none()) {
+        return Vec::new();
+    }
+    jobs.iter().map(|job| kept(job).map(|n| n as i32)).collect()
+}
+
+/// Words and codes of errors. Nothing at all where there are none, which is most of the time.
+fn described<'a>(jobs: &[&'a Settle]) -> (Vec<Option<&'a str>>, Vec<Option<&'a str>>) {
+    if jobs.iter().all(|j| j.described == Described::default()) {
+        return (Vec::new(), Vec::new());
+    }
+    let message = jobs.iter().map(|j| j.described.message.as_deref()).collect();
+    (message, jobs.iter().map(|j| j.described.code.as_deref()).collect())
 }

@@ -6,7 +6,7 @@ use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{bytes, code, find, micros, moment, optional_code, uuid};
 use super::streams::{Entering, Key};
-use super::writing::{self, Live, Report};
+use super::writing::{self, Left, Live};
 use crate::clock::until;
 use crate::job::{JobId, Priority, Reason, State};
 use crate::lifecycle::{Event, Place, Policy, Standing, decide};
@@ -43,7 +43,11 @@ pub(super) fn change_one(tx: &mut Tx<'_>, id: JobId, event: &Event, policy: &Pol
         if found.ended {
             writing::write_ended(tx, &found, change)?;
         } else {
-            writing::write(tx, &Live::from(&found), change, &Report::default())?;
+            let left = Left {
+                started: found.job.started,
+                ..Left::default()
+            };
+            writing::write(tx, &Live::from(&found), change, &left)?;
         }
         if change.cancelling && change.place == Place::Held {
             tx.cancel(id);

@@ -33,15 +33,27 @@ pub(super) fn share(tx: &mut Tx<'_>, kind: &str, charges: &[Charge]) -> Result<V
 /// Forgets a part of what is past its time; says how many jobs that were.
 pub(super) fn prune(tx: &mut Tx<'_>) -> Result<u64, Fault> {
     let forgotten = match before(tx, tx.retention) {
-        Some(end) => tx
-            .connection
-            .prepare_cached(sql!("prune"))?
-            .execute(params![end, PRUNED_AT_ONCE])?,
+        Some(end) => {
+            for sql in [sql!("prune_log"), sql!("prune_attempts")] {
+                tx.connection
+                    .prepare_cached(sql)?
+                    .execute(params![end, PRUNED_AT_ONCE])?;
+            }
+            tx.connection
+                .prepare_cached(sql!("prune"))?
+                .execute(params![end, PRUNED_AT_ONCE])?
+        }
         None => 0,
     };
+    if tx.retention.is_zero() {
+        for sql in [sql!("prune_orphan_logs"), sql!("prune_orphan_attempts")] {
+            tx.connection.prepare_cached(sql)?.execute([])?;
+        }
+    }
     if let Some(end) = before(tx, ACCOUNT_KEPT) {
         tx.connection.prepare_cached(sql!("prune_accounts"))?.execute([end])?;
     }
+    tx.connection.prepare_cached(sql!("prune_reports"))?.execute([])?;
     // Each row of this pragma is a page given back; unread, it would stop at the first.
     let mut vacuum = tx
         .connection

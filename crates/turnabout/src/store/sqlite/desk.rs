@@ -78,6 +78,12 @@ impl Tx<'_> {
         self.outbox.jobs.push(Signal::Cancel(id));
     }
 
+    pub(super) fn logged(&mut self, id: JobId) {
+        if self.watched {
+            self.outbox.jobs.push(Signal::Logged(id));
+        }
+    }
+
     pub(super) fn changed(&mut self, id: JobId) {
         if self.watched {
             self.outbox.jobs.push(Signal::Changed(id));

@@ -68,6 +68,8 @@ CREATE TABLE job (
     args          TEXT    NOT NULL,
     error         TEXT,
     result        TEXT,
+    error_message TEXT,
+    error_code    TEXT,
     CHECK ((lane IS NOT NULL) + (due IS NOT NULL) + (executor IS NOT NULL) = 1)
 ) STRICT, WITHOUT ROWID;
 
@@ -78,6 +80,21 @@ CREATE INDEX held ON job (executor) WHERE executor IS NOT NULL;
 CREATE INDEX parked ON job (due, id) WHERE due IS NOT NULL;
 
 CREATE UNIQUE INDEX unique_keys ON job ("group", task, unique_key) WHERE unique_key IS NOT NULL;
+
+CREATE TABLE job_attempt (
+    job           BLOB    NOT NULL,
+    n             INTEGER NOT NULL,
+    attempt       INTEGER NOT NULL,
+    executor      BLOB    NOT NULL,
+    claim         INTEGER NOT NULL,
+    started       INTEGER NOT NULL,
+    ended         INTEGER NOT NULL,
+    reason        INTEGER,
+    error         TEXT,
+    error_message TEXT,
+    error_code    TEXT,
+    PRIMARY KEY (job, n)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE job_history (
     id            BLOB    NOT NULL PRIMARY KEY,
@@ -104,12 +121,32 @@ CREATE TABLE job_history (
     meta          TEXT,
     args          TEXT    NOT NULL,
     error         TEXT,
-    result        TEXT
+    result        TEXT,
+    error_message TEXT,
+    error_code    TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX history_by_end ON job_history (finished);
 
 CREATE INDEX history_by_group ON job_history ("group");
+
+CREATE TABLE job_log (
+    job     BLOB    NOT NULL,
+    number  INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    level   INTEGER NOT NULL,
+    time    INTEGER NOT NULL,
+    message TEXT    NOT NULL,
+    PRIMARY KEY (job, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE progress (
+    job      BLOB    NOT NULL PRIMARY KEY,
+    executor BLOB    NOT NULL,
+    claim    INTEGER NOT NULL,
+    percent  INTEGER NOT NULL,
+    step     TEXT
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE ready (
     stream INTEGER NOT NULL,

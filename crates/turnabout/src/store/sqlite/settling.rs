@@ -8,10 +8,10 @@ use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{bytes, micros};
 use super::settings;
-use super::writing::{self, Live, Report};
+use super::writing::{self, Left, Live};
 use crate::job::{Claim, JobId, State};
 use crate::lifecycle::Place;
-use crate::store::{Settle, Settled};
+use crate::store::{Report, Settle, Settled};
 
 /// A job that is held by the claim that was named.
 struct Held {
@@ -40,8 +40,13 @@ fn fence(tx: &Tx<'_>, id: JobId, claim: Claim) -> Result<Option<Held>, Fault> {
     Ok(held)
 }
 
+/// Whether this claim holds the job.
+pub(super) fn is_held_by(tx: &Tx<'_>, id: JobId, claim: Claim) -> Result<bool, Fault> {
+    Ok(fence(tx, id, claim)?.is_some())
+}
+
 /// Whether this very claim has ended the job: the reply to an earlier call was lost.
-fn was_ended_by(tx: &Tx<'_>, id: JobId, claim: Claim) -> Result<bool, Fault> {
+pub(super) fn was_ended_by(tx: &Tx<'_>, id: JobId, claim: Claim) -> Result<bool, Fault> {
     Ok(tx.connection.prepare_cached(sql!("ended_by"))?.exists(params![
         bytes(&id.0),
         bytes(&claim.executor),
@@ -84,6 +89,7 @@ pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result
         let ended = quick && job.change.place == Place::History;
         answers.push(
             if ended && tx.retention.is_zero() && forgotten(&mut forget, executor, job)? {
+                forget_report(tx, job)?;
                 tx.changed(job.id);
                 Settled::Done
             } else {
@@ -117,15 +123,18 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, keep: bool) -> Resu
         claim: Some(claim),
         cancelling: job.cancelling,
     };
-    let report = Report {
+    let report = Left {
         error: job.error.as_deref(),
         result: job.result.as_deref(),
         started: job
             .ran
             .and_then(|ran| SignedDuration::try_from(ran).ok())
             .and_then(|ran| tx.now.checked_sub(ran).ok()),
+        message: job.described.message.as_deref(),
+        code: job.described.code.as_deref(),
     };
     if keep && writing::finish(tx, &live, &job.change, &report)? {
+        forget_report(tx, job)?;
         tx.changed(job.id);
         return Ok(Settled::Done);
     }
@@ -144,5 +153,33 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, keep: bool) -> Resu
         ..live
     };
     writing::write(tx, &live, &job.change, &report)?;
+    forget_report(tx, job)?;
     Ok(Settled::Done)
+}
+
+fn forget_report(tx: &Tx<'_>, job: &Settle) -> Result<(), Fault> {
+    if job.reported {
+        tx.connection
+            .prepare_cached(sql!("forget_report"))?
+            .execute([bytes(&job.id.0)])?;
+    }
+    Ok(())
+}
+
+/// Writes how far held jobs are.
+pub(super) fn report(tx: &mut Tx<'_>, executor: Uuid, reports: &[Report]) -> Result<(), Fault> {
+    let mut statement = tx.connection.prepare_cached(sql!("report"))?;
+    for report in reports {
+        let written = statement.execute(params![
+            bytes(&report.id.0),
+            bytes(&executor),
+            report.number,
+            report.percent,
+            report.step,
+        ])?;
+        if written > 0 {
+            tx.changed(report.id);
+        }
+    }
+    Ok(())
 }

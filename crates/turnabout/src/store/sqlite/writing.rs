@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use rusqlite::params;
 
+use super::attempts;
 use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{Found, bytes, micros};
@@ -11,8 +12,8 @@ use super::streams::{self, Key};
 use crate::clock::after;
 use crate::error::Error;
 use crate::group::Cap;
-use crate::job::{Claim, JobId, Lane, Reason};
-use crate::lifecycle::{Change, Place};
+use crate::job::{Attempt, Claim, JobId, Lane, Reason};
+use crate::lifecycle::{Change, Place, attempt_to_keep};
 
 /// What must be known of an unfinished job to write a change to it.
 #[derive(Clone, Copy, Debug)]
@@ -59,10 +60,12 @@ impl<'a> Live<'a> {
 
 /// What an attempt left behind. What is not said stays as it was.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Report<'a> {
+pub(super) struct Left<'a> {
     pub(super) error: Option<&'a str>,
     pub(super) result: Option<&'a str>,
     pub(super) started: Option<Timestamp>,
+    pub(super) message: Option<&'a str>,
+    pub(super) code: Option<&'a str>,
 }
 
 /// Where an unfinished job is: exactly one of the three.
@@ -74,7 +77,7 @@ enum Spot {
 }
 
 /// Writes a change to an unfinished job, gives back its places under caps, and notes whom to tell.
-pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &Report<'_>) -> Result<(), Fault> {
+pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &Left<'_>) -> Result<(), Fault> {
     if let Some(lane) = job.lane {
         streams::leave(tx, job.stream(lane), job.seq)?;
     }
@@ -98,6 +101,21 @@ pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &R
         Place::StillParked => update(tx, job, change, report, Spot::Due(job.due.unwrap_or(tx.now)))?,
         Place::Held => update(tx, job, change, report, Spot::Hands(job.claim))?,
     }
+    if let Some((attempt, claim)) = attempt_to_keep(change).zip(job.claim)
+        && let Some(started) = report.started
+    {
+        let attempt = Attempt {
+            number: attempt,
+            claim,
+            started,
+            ended: Some(tx.now),
+            reason: change.reason,
+            error: report.error.map(str::to_owned),
+            error_message: report.message.map(str::to_owned),
+            error_code: report.code.map(str::to_owned),
+        };
+        attempts::keep(tx, job.id, &attempt)?;
+    }
     if job.claim.is_some() && change.place != Place::Held {
         free(tx, job.group, job.task)?;
     }
@@ -105,7 +123,7 @@ pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &R
     Ok(())
 }
 
-fn update(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Report<'_>, spot: Spot) -> Result<(), Fault> {
+fn update(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Left<'_>, spot: Spot) -> Result<(), Fault> {
     let (lane, seq) = match spot {
         Spot::Lane(lane, seq) => (Some(lane.code()), seq),
         _ => (None, job.seq),
@@ -134,13 +152,14 @@ fn update(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Report<'_>, spo
         claim.map(|c| c.number),
         report.error,
         report.result,
-        report.started.map(micros),
+        report.message,
+        report.code,
     ])?;
     Ok(())
 }
 
 /// Moves a job to the history, if it is (still) held by that claim and a cancel is as far as it was. Says whether.
-pub(super) fn finish(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Report<'_>) -> Result<bool, Fault> {
+pub(super) fn finish(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Left<'_>) -> Result<bool, Fault> {
     let finished = tx.connection.prepare_cached(sql!("finish"))?.execute(params![
         bytes(&job.id.0),
         change.priority.code(),
@@ -156,6 +175,8 @@ pub(super) fn finish(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Repo
         job.claim.as_ref().map(|c| bytes(&c.executor)),
         job.claim.map(|c| c.number),
         job.cancelling,
+        report.message,
+        report.code,
     ])?;
     if finished > 0 {
         forget(tx, job)?;
@@ -173,6 +194,9 @@ fn forget(tx: &Tx<'_>, job: &Live<'_>) -> Result<(), Fault> {
 /// Writes a change to a job that has ended: it is forgotten, or comes back to life.
 pub(super) fn write_ended(tx: &mut Tx<'_>, found: &Found, change: &Change) -> Result<(), Fault> {
     if let Place::Ready(lane) = change.place {
+        if let Some(attempt) = Attempt::last(&found.job) {
+            attempts::keep(tx, found.job.id, &attempt)?;
+        }
         let seq = next_seq(tx, 1)?;
         let restarted = tx.connection.prepare_cached(sql!("restart"))?.execute(params![
             bytes(&found.job.id.0),
@@ -191,6 +215,10 @@ pub(super) fn write_ended(tx: &mut Tx<'_>, found: &Found, change: &Change) -> Re
         let job = Live::from(found);
         streams::enter(tx, job.stream(lane), seq, job.id)?;
         tx.ready();
+    } else {
+        for sql in [sql!("forget_log"), sql!("forget_attempts")] {
+            tx.connection.prepare_cached(sql)?.execute([bytes(&found.job.id.0)])?;
+        }
     }
     tx.connection
         .prepare_cached(sql!("forget_history"))?

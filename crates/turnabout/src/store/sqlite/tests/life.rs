@@ -80,7 +80,9 @@ impl Hand {
             cancelling,
             result: None,
             error: None,
+            described: crate::job::Described::default(),
             ran: Some(Duration::from_secs(2)),
+            reported: false,
         };
         self.store.settle(self.executor, vec![settle]).await.expect("settled")[0]
     }
@@ -149,7 +151,9 @@ async fn a_job_runs_and_its_end_is_written_once() {
         cancelling: false,
         result: None,
         error: None,
+        described: crate::job::Described::default(),
         ran: None,
+        reported: false,
     };
     let lost = store.settle(hand.executor, vec![other]).await.expect("an answer");
     assert_eq!(lost, [Settled::Lost]);

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::jobs::Jobs;
 use crate::log::LogLimits;
+use crate::store::IdLock;
 use crate::task::{Task, TaskResult, TaskSettings};
 use crate::turn::Fairness;
 
@@ -21,6 +23,7 @@ mod claimer;
 mod finisher;
 pub(crate) mod hand;
 mod handle;
+mod identity;
 mod keeper;
 mod life;
 mod logger;
@@ -135,7 +138,9 @@ impl<S: Send + Sync + 'static> Executor<S> {
         self
     }
 
-    /// A name for people: the host's unless said otherwise.
+    /// The executor's id, also its name for people: the host's name unless said otherwise, with a number if that is taken.
+    /// A second executor with the id of one that lives is refused ([`Error::IdTaken`](crate::Error::IdTaken)); one that
+    /// comes after a dead one takes back at once what that one held.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.options.name = Some(name.into());
         self
@@ -209,29 +214,33 @@ impl<S: Send + Sync + 'static> Executor<S> {
     /// Starts in the background. Mistakes in the set-up, and a store that cannot be reached, are told here; later
     /// trouble is waited out, and told by [`ExecutorHandle::health`].
     pub async fn start(self) -> Result<ExecutorHandle> {
-        let plan = Arc::new(Plan::new(self.jobs, self.registry, self.options)?);
+        let mut plan = Plan::new(self.jobs, self.registry, self.options)?;
+        let id = identity::settle_in(&mut plan).await?;
+        let plan = Arc::new(plan);
         let health = Arc::default();
         let life = Life::new(Arc::clone(&plan), Arc::clone(&health));
         register(&life).await?;
         let control = Arc::new(Control::new(Arc::clone(&life), health));
-        tokio::spawn(lives(Arc::clone(&control), life));
+        tokio::spawn(lives(Arc::clone(&control), life, id));
         Ok(ExecutorHandle::new(control))
     }
 }
 
 async fn register(life: &Life) -> Result<()> {
+    // Before it is sent: others may see it before we know.
+    let sent = std::time::Instant::now();
     life.store
         .register(&life.info(), &life.plan.kind, &life.plan.registry.settings())
         .await?;
     let mut troubles = life.health.lock().unwrap_or_else(PoisonError::into_inner);
     troubles.registered = true;
-    troubles.renewed = Some(std::time::Instant::now());
+    troubles.renewed = Some(sent);
     tracing::info!(executor = %life.plan.name, incarnation = %life.incarnation, "registered");
     Ok(())
 }
 
 /// One life after the other, until a shutdown.
-async fn lives(control: Arc<Control>, mut life: Arc<Life>) {
+async fn lives(control: Arc<Control>, mut life: Arc<Life>, id: Option<Box<dyn IdLock>>) {
     loop {
         let shut_down = shutdown::live(&life, &control).await;
         set_unregistered(&control.health);
@@ -243,6 +252,7 @@ async fn lives(control: Arc<Control>, mut life: Arc<Life>) {
         };
         life = next;
     }
+    drop(id);
     control.done.send_replace(true);
 }
 
@@ -253,7 +263,7 @@ async fn reborn(control: &Control, former: &Life) -> Option<Arc<Life>> {
         let life = Life::new(Arc::clone(&former.plan), Arc::clone(&control.health));
         let registered = tokio::select! {
             () = control.shutdown_requested() => return None,
-            registered = register(&life) => registered,
+            registered = register_again(&life, former.incarnation) => registered,
         };
         match registered {
             Ok(()) => {
@@ -274,6 +284,15 @@ async fn reborn(control: &Control, former: &Life) -> Option<Arc<Life>> {
             }
         }
     }
+}
+
+/// Registers under our id, unless someone else took us for dead and lives under it now.
+async fn register_again(life: &Life, former: Uuid) -> Result<()> {
+    if identity::is_usurped(&life.plan, former).await? {
+        let id = life.plan.name.clone();
+        return Err(Error::IdTaken { id });
+    }
+    register(life).await
 }
 
 fn set_unregistered(health: &Mutex<life::Troubles>) {

@@ -7,6 +7,7 @@ mod drain;
 mod fairness;
 mod handlers;
 mod history;
+mod identity;
 mod idle;
 mod leases;
 mod logging;

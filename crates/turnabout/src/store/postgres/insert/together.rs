@@ -161,7 +161,9 @@ async fn store(store: &PostgresStore, waiting: Vec<Waiting>) {
     match store.insert_plain(&jobs).await {
         Ok(()) => {
             store.signal(Signal::Ready);
-            waiting.into_iter().for_each(|w| answer(w, Ok(())));
+            for w in waiting {
+                answer(w, Ok(()));
+            }
         }
         // Something about one of them; the others must not suffer for it.
         Err(error) if waiting.len() > 1 && !error.is_transient() => {

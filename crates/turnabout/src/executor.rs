@@ -241,13 +241,15 @@ async fn register(life: &Life) -> Result<()> {
 
 /// One life after the other, until a shutdown.
 async fn lives(control: Arc<Control>, mut life: Arc<Life>, id: Option<Box<dyn IdLock>>) {
+    let mut former = Vec::new();
     loop {
         let shut_down = shutdown::live(&life, &control).await;
         set_unregistered(&control.health);
         if shut_down {
             break;
         }
-        let Some(next) = reborn(&control, &life).await else {
+        former.push(life.incarnation);
+        let Some(next) = reborn(&control, &life, &mut former).await else {
             break;
         };
         life = next;
@@ -256,24 +258,23 @@ async fn lives(control: Arc<Control>, mut life: Arc<Life>, id: Option<Box<dyn Id
     control.done.send_replace(true);
 }
 
-/// The next life. All handlers of the former one have stopped, so its jobs can come back at once.
-async fn reborn(control: &Control, former: &Life) -> Option<Arc<Life>> {
+/// The next life. All handlers of the last one have stopped, so its jobs can come back at once. `former` are all
+/// registrations of ours that may still be in the store.
+async fn reborn(control: &Control, last: &Life, former: &mut Vec<Uuid>) -> Option<Arc<Life>> {
     let mut backoff = Backoff::for_store();
     loop {
-        let life = Life::new(Arc::clone(&former.plan), Arc::clone(&control.health));
+        let life = Life::new(Arc::clone(&last.plan), Arc::clone(&control.health));
         let registered = tokio::select! {
             () = control.shutdown_requested() => return None,
-            registered = register_again(&life, former.incarnation) => registered,
+            registered = register_again(&life, former) => registered,
         };
         match registered {
             Ok(()) => {
                 life.fine("registering");
-                let beat = former.beat.load(std::sync::atomic::Ordering::Relaxed);
-                // A beat that was sent but did not arrive leaves the store one behind.
-                for beat in [beat, beat - 1] {
-                    if let Err(error) = life.store.reap(former.incarnation, beat).await {
-                        life.trouble("reaping", &error);
-                    }
+                match identity::bury(&life.plan, former).await {
+                    Ok(()) => former.clear(),
+                    // Others will find that they are silent.
+                    Err(error) => life.trouble("reaping", &error),
                 }
                 control.set_life(&life);
                 return Some(life);
@@ -287,7 +288,7 @@ async fn reborn(control: &Control, former: &Life) -> Option<Arc<Life>> {
 }
 
 /// Registers under our id, unless someone else took us for dead and lives under it now.
-async fn register_again(life: &Life, former: Uuid) -> Result<()> {
+async fn register_again(life: &Life, former: &[Uuid]) -> Result<()> {
     if identity::is_usurped(&life.plan, former).await? {
         let id = life.plan.name.clone();
         return Err(Error::IdTaken { id });

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::error::{Error, Result};
 use crate::executor::hand::Held;
-use crate::job::{JobId, Meta, Priority};
+use crate::job::{Job, JobId, Meta, Priority};
 use crate::jobs::Jobs;
 use crate::submit::{Submission, Submit};
-use crate::task::Task;
+use crate::task::{Args, Task};
 
 /// The surroundings of one attempt: the application's state, the job, and whether it should stop.
 ///
@@ -122,6 +123,63 @@ impl<S> Clone for Context<S> {
             core: self.core.clone(),
             state: Arc::clone(&self.state),
         }
+    }
+}
+
+/// The surroundings of a hook: the application's state, and the job as it was when the hook came to be owed.
+pub struct HookContext<S = ()> {
+    job: Arc<Job>,
+    jobs: Jobs,
+    state: Arc<S>,
+}
+
+impl<S> HookContext<S> {
+    pub(crate) fn new(job: Job, jobs: Jobs, state: Arc<S>) -> Self {
+        Self {
+            job: Arc::new(job),
+            jobs,
+            state,
+        }
+    }
+
+    /// The application's state.
+    pub fn state(&self) -> &S {
+        &self.state
+    }
+
+    /// The job. It may be gone from the store by now, or have been restarted.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// The job's arguments. An error if they are not what the task expects, which may be why it failed.
+    pub fn task<T: Task>(&self) -> Result<T> {
+        T::decode(&Args::stored(&self.job.args)).map_err(|e| Error::invalid("arguments", e.to_string()))
+    }
+
+    /// The handle on all jobs.
+    pub fn jobs(&self) -> &Jobs {
+        &self.jobs
+    }
+}
+
+impl<S> Clone for HookContext<S> {
+    fn clone(&self) -> Self {
+        Self {
+            job: Arc::clone(&self.job),
+            jobs: self.jobs.clone(),
+            state: Arc::clone(&self.state),
+        }
+    }
+}
+
+impl<S> std::fmt::Debug for HookContext<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HookContext")
+            .field("job", &self.job.id)
+            .field("task", &self.job.task)
+            .field("state", &self.job.state)
+            .finish_non_exhaustive()
     }
 }
 

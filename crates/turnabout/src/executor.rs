@@ -11,8 +11,10 @@ use serde::de::DeserializeOwned;
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::hook::Hook;
+use crate::job::Described;
 use crate::jobs::Jobs;
-use crate::task::{Task, TaskResult, TaskSettings};
+use crate::task::{Failure, Task, TaskResult, TaskSettings};
 use crate::turn::Fairness;
 
 mod attempt;
@@ -20,6 +22,7 @@ mod claimer;
 mod finisher;
 pub(crate) mod hand;
 mod handle;
+mod hooks;
 mod keeper;
 mod life;
 mod plan;
@@ -28,6 +31,7 @@ mod shutdown;
 mod sweeper;
 
 pub use handle::{ExecutorHandle, Health};
+pub use hooks::HookHandler;
 
 use handle::Control;
 use life::{Backoff, Life};
@@ -116,6 +120,81 @@ impl<S: Send + Sync + 'static> Executor<S> {
         Fut: Future<Output = TaskResult<O>> + Send + 'static,
     {
         self.registry.add_named(&self.state, settings, handler);
+        self
+    }
+
+    /// What to do when an attempt of a job of this task has failed, or when a job failed without one (it expired, or was
+    /// lost once too often). [`HookContext::job`] tells whether it will be tried again: then it is stuck, else failed.
+    ///
+    /// This and the other hooks run after the fact, at least once, on any executor that has them; they are noted in the
+    /// store together with what they are about, so that none is lost. One that fails is tried again a few times.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use turnabout::{Context, Executor, HookContext, Jobs, State, Task, TaskResult};
+    /// # #[derive(Serialize, Deserialize)] struct Import { file: String }
+    /// # impl Task for Import { const NAME: &'static str = "import"; }
+    /// # async fn import(_: Context, _: Import) -> TaskResult { Ok(()) }
+    /// async fn failed(cx: HookContext) -> TaskResult {
+    ///     let import: Import = cx.task()?;
+    ///     if cx.job().state == State::Failed {
+    ///         println!("{} could not be imported: {:?}", import.file, cx.job().error);
+    ///     }
+    ///     Ok(())
+    /// }
+    ///
+    /// # async fn example(jobs: Jobs) -> turnabout::Result<()> {
+    /// Executor::new(&jobs).task(import).on_error::<Import>(failed).run().await
+    /// # }
+    /// ```
+    pub fn on_error<T: Task>(mut self, hook: impl HookHandler<S>) -> Self {
+        self.registry.add_hook::<S, T>(&self.state, Hook::Error, hook);
+        self
+    }
+
+    /// What to do when a job of this task was cancelled, whether it waited or ran.
+    pub fn on_cancelled<T: Task>(mut self, hook: impl HookHandler<S>) -> Self {
+        self.registry.add_hook::<S, T>(&self.state, Hook::Cancelled, hook);
+        self
+    }
+
+    /// What to do when a job of this task is forgotten, because someone deletes it or it was kept for long enough: remove
+    /// its files, for one. The hook is given the job as it was.
+    pub fn before_delete<T: Task>(mut self, hook: impl HookHandler<S>) -> Self {
+        self.registry.add_hook::<S, T>(&self.state, Hook::Delete, hook);
+        self
+    }
+
+    /// How failures of this task are told to people and to programs. What is not described here keeps its own text
+    /// only.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use turnabout::{Context, Described, Executor, Jobs, Task, TaskResult};
+    /// # #[derive(Serialize, Deserialize)] struct Import { file: String }
+    /// # impl Task for Import { const NAME: &'static str = "import"; }
+    /// # async fn import(_: Context, _: Import) -> TaskResult { Ok(()) }
+    /// # async fn example(jobs: Jobs) -> turnabout::Result<()> {
+    /// Executor::new(&jobs)
+    ///     .task(import)
+    ///     .describe_error::<Import>(|failure| {
+    ///         failure.find::<std::io::Error>().map(|_| Described::new("unreadable", "The file cannot be read."))
+    ///     })
+    ///     .run()
+    ///     .await
+    /// # }
+    /// ```
+    pub fn describe_error<T: Task>(
+        mut self,
+        describe: impl Fn(&Failure<'_>) -> Option<Described> + Send + Sync + 'static,
+    ) -> Self {
+        self.registry.add_description::<T>(describe);
+        self
+    }
+
+    /// How long a hook may take (30 s).
+    pub fn hook_limit(mut self, limit: Duration) -> Self {
+        self.options.hook_limit = limit;
         self
     }
 

@@ -89,6 +89,7 @@ mod context;
 mod error;
 mod executor;
 pub mod group;
+pub mod hook;
 pub mod job;
 pub mod jobs;
 pub mod lifecycle;
@@ -98,14 +99,14 @@ mod task;
 pub mod testing;
 pub mod turn;
 
-pub use context::Context;
+pub use context::{Context, HookContext};
 pub use error::{Error, Result};
-pub use executor::{Executor, ExecutorHandle, Health};
-pub use job::{Job, JobId, Priority, State};
+pub use executor::{Executor, ExecutorHandle, Health, HookHandler};
+pub use job::{Described, Job, JobId, Priority, State};
 pub use jobs::{Cancel, Explanation, Jobs, Page, Watch};
 pub use store::Submitted;
-pub use submit::{Submission, Submit};
-pub use task::{Task, TaskError, TaskResult, TaskSettings};
+pub use submit::{Submission, Submit, Submitting};
+pub use task::{Args, BoxError, Failure, Refused, Task, TaskError, TaskResult, TaskSettings};
 pub use turn::Fairness;
 
 /// The code in the README compiles.

@@ -15,14 +15,16 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
-use crate::job::{Claimed, Job, JobId, Meta, Priority, State, When};
+use crate::hook::{Hooks, Owed};
+#[cfg(feature = "postgres")]
+pub(crate) use crate::job::LONGEST;
+use crate::job::{Claimed, Described, Job, JobId, Meta, Priority, State, When};
 use crate::lifecycle::{Change, Event, Refusal};
 use crate::task::TaskSettings;
 use crate::turn::{Charge, Turns};
@@ -55,12 +57,30 @@ pub struct NewJob {
     pub unique: Option<String>,
     /// Its arguments, as JSON text.
     pub args: String,
+    /// Whether its task has prepared them.
+    pub prepared: bool,
     /// Units of work.
     pub items: u32,
+    /// What it is about, for people.
+    pub subject: Option<String>,
+    /// How many unfinished jobs of this task its owner may have.
+    pub max_unfinished: MaxUnfinished,
     /// What was set beside the arguments.
     pub meta: Meta,
     /// The job whose handler submits this one.
     pub parent: Option<JobId>,
+}
+
+/// How many unfinished jobs of its task a job's owner may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MaxUnfinished {
+    /// As the task's published settings say.
+    #[default]
+    AsPublished,
+    /// Any number.
+    Any,
+    /// So many, this one included.
+    AtMost(u32),
 }
 
 /// What became of a submit.
@@ -119,8 +139,12 @@ pub struct Settle {
     pub result: Option<String>,
     /// What went wrong.
     pub error: Option<String>,
+    /// What went wrong, for people.
+    pub described: Described,
     /// How long ago the attempt started.
     pub ran: Option<Duration>,
+    /// The hooks that the job's task has: what they are owed by this change is noted with it.
+    pub hooks: Hooks,
 }
 
 /// What came of a [`Settle`].
@@ -231,6 +255,8 @@ pub enum Signal {
     Cancel(JobId),
     /// These jobs have changed.
     Changed(JobId),
+    /// A hook is owed to someone.
+    Owed,
 }
 
 /// How many jobs, by state: for operators, and for tests that wait until all is done.
@@ -337,6 +363,13 @@ pub trait Store: Send + Sync + 'static {
     /// Adds to the shared accounts of a kind of executors; returns what the accounts of these groups hold then.
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>>;
 
+    /// Hooks that are owed for jobs of these tasks, up to `limit`, the longest owed first. They are not given out again
+    /// for so long: whoever got them should have struck them off by then.
+    async fn owed(&self, tasks: &[String], limit: u32, again: Duration) -> Result<Vec<Owed>>;
+
+    /// Strikes off hooks that ran, or will not be tried again.
+    async fn strike(&self, owed: Vec<i64>) -> Result<()>;
+
     /// Forgets jobs that ended longer ago than the retention, accounts out of use, and the like. Returns how many
     /// jobs were forgotten. Called now and then by every executor.
     async fn prune(&self) -> Result<u64>;
@@ -370,39 +403,3 @@ impl Default for StoreOptions {
 pub(crate) const ID_PAST: Duration = Duration::from_hours(7 * 24);
 /// A given id's time may be so far ahead.
 pub(crate) const ID_AHEAD: Duration = Duration::from_hours(24);
-
-/// No delay is longer, in seconds: some 6000 years. A moment that clocks cannot show could not be read again.
-#[cfg(feature = "postgres")]
-pub(crate) const LONGEST: f64 = 2e11;
-
-impl When {
-    /// The moment, if it is after `now`.
-    pub(crate) fn moment(self, now: Timestamp) -> Option<Timestamp> {
-        match self {
-            Self::Now => None,
-            Self::After(delay) => Some(crate::clock::after(now, delay)),
-            Self::At(moment) => Some(moment),
-        }
-        .filter(|moment| *moment > now)
-    }
-
-    /// A moment, or seconds from now by the store's clock: what `PostgreSQL` is told.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn parts(self) -> (Option<Timestamp>, Option<f64>) {
-        match self {
-            Self::Now => (None, None),
-            Self::After(delay) => (None, Some(delay.as_secs_f64().min(LONGEST))),
-            Self::At(moment) => (Some(moment), None),
-        }
-    }
-
-    /// The moment as an expiry: one that has passed counts too, such a job expires at once. `Now` means never.
-    #[cfg(any(test, feature = "sqlite"))]
-    pub(crate) fn expiry(self, now: Timestamp) -> Option<Timestamp> {
-        match self {
-            Self::Now => None,
-            Self::After(delay) => Some(crate::clock::after(now, delay)),
-            Self::At(moment) => Some(moment),
-        }
-    }
-}

@@ -14,9 +14,11 @@ use super::hand::{Held, Stop};
 use super::life::{Backoff, Bill, Life};
 use super::registry::Known;
 use crate::context::Core;
+use crate::error::panic_message;
+use crate::job::Described;
 use crate::lifecycle::{Event, must_record_start};
 use crate::store::Settled;
-use crate::task::{TaskError, TaskResult, Verdict};
+use crate::task::{Failure, TaskError, TaskResult, Verdict};
 use crate::turn::Fairness;
 
 /// Messages of errors are kept up to so many bytes.
@@ -114,7 +116,7 @@ async fn handle(life: &Life, held: Arc<Held>, task: &Known) -> Ending {
     };
     let timed_out = tokio::select! {
         biased;
-        done = &mut work => return outcome(life, held, Some(done), false),
+        done = &mut work => return outcome(life, held, task, Some(done), false),
         () = held.token.cancelled() => false,
         () = time_limit => {
             held.token.cancel();
@@ -123,11 +125,11 @@ async fn handle(life: &Life, held: Arc<Held>, task: &Known) -> Ending {
     };
     // The handler has been told to stop, and is given some time to do so.
     let done = tokio::time::timeout(life.plan.grace, work).await.ok();
-    outcome(life, held, done, timed_out)
+    outcome(life, held, task, done, timed_out)
 }
 
 /// What the end of a handler means.
-fn outcome(life: &Life, held: Arc<Held>, done: Option<Done>, timed_out: bool) -> Ending {
+fn outcome(life: &Life, held: Arc<Held>, task: &Known, done: Option<Done>, timed_out: bool) -> Ending {
     // What an error means that does not say anything else: a failure, or why the handler was told to stop.
     let plainly = match held.stopped() {
         _ if timed_out => Event::TimeOut,
@@ -136,15 +138,16 @@ fn outcome(life: &Life, held: Arc<Held>, done: Option<Done>, timed_out: bool) ->
         _ => Event::Fail,
     };
     let ran = held.started().map(|started| life.watch().saturating_sub(started));
+    let described = describe(&held, task, done.as_ref(), timed_out);
     let (event, result, error) = match done {
         Some(Ok(Ok(result))) => (Event::Succeed, result, None),
-        Some(Ok(Err(TaskError { verdict, message }))) => {
-            let event = if verdict == Verdict::Retry {
+        Some(Ok(Err(error))) => {
+            let event = if error.verdict == Verdict::Retry {
                 plainly
             } else {
-                verdict.event()
+                error.verdict.event()
             };
-            (event, None, Some(message))
+            (event, None, error.message())
         }
         Some(Err(panic)) => (
             plainly,
@@ -176,6 +179,23 @@ fn outcome(life: &Life, held: Arc<Held>, done: Option<Done>, timed_out: bool) ->
         ran,
         result,
         error: error.map(storable),
+        described: Described {
+            message: described.message.map(storable),
+            code: described.code.map(storable),
+        },
+    }
+}
+
+/// What people are told about a failure. Nothing, where it is none: a cancel, a shutdown.
+fn describe(held: &Held, task: &Known, done: Option<&Done>, timed_out: bool) -> Described {
+    match done {
+        Some(Ok(Err(error))) if !error.described.is_empty() => error.described.clone(),
+        Some(Ok(Ok(_))) => Described::default(),
+        _ if timed_out => task.describe(&Failure::TimedOut),
+        _ if held.stopped().is_some() => Described::default(),
+        Some(Ok(Err(TaskError { error: Some(error), .. }))) => task.describe(&Failure::Error(&**error)),
+        Some(Err(panic)) => task.describe(&Failure::Panic(panic_message(&**panic))),
+        _ => Described::default(),
     }
 }
 
@@ -197,15 +217,6 @@ fn bill(life: &Life, ending: &Ending) {
         held: Arc::clone(&ending.held),
         cost,
     });
-}
-
-/// What a panic said.
-pub(super) fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&'static str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("without a message")
 }
 
 /// A message that every database takes: bounded, and without NUL bytes.

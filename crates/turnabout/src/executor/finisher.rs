@@ -9,6 +9,8 @@ use std::time::Duration;
 use super::hand::{Held, Stop};
 use super::life::{Backoff, Life};
 use crate::error::Error;
+use crate::hook::Hooks;
+use crate::job::Described;
 use crate::lifecycle::{Event, Place, Policy, decide};
 use crate::store::{Settle, Settled};
 
@@ -25,6 +27,7 @@ pub(super) struct Ending {
     pub(super) ran: Option<Duration>,
     pub(super) result: Option<String>,
     pub(super) error: Option<String>,
+    pub(super) described: Described,
 }
 
 impl Ending {
@@ -37,17 +40,15 @@ impl Ending {
             ran: None,
             result: None,
             error: None,
+            described: Described::default(),
         }
     }
 
     /// What to write, by the rules.
     fn settle(&self, life: &Life, cancelling: bool) -> Option<Settle> {
         let job = &self.held.job;
-        let policy = life
-            .plan
-            .registry
-            .get(&job.task)
-            .map_or_else(Policy::default, |known| known.settings.policy);
+        let known = life.plan.registry.get(&job.task);
+        let policy = known.map_or_else(Policy::default, |known| known.settings.policy);
         let mut standing = job.standing();
         standing.cancelling = cancelling;
         if self.started {
@@ -64,7 +65,9 @@ impl Ending {
                 .clone()
                 .filter(|_| change.state == crate::job::State::Success),
             error: self.error.clone(),
+            described: self.described.clone(),
             ran: self.ran,
+            hooks: known.map_or(Hooks::NONE, |known| known.settings.hooks),
         })
     }
 }
@@ -144,6 +147,7 @@ fn answered(life: &Life, mut ending: Ending, settle: &Settle, answer: Answer) ->
         Answer::Refused(why) if ending.started && (ending.result.is_some() || ending.event != Event::FailForGood) => {
             ending.result = None;
             ending.error = Some(format!("its outcome could not be stored: {why}"));
+            ending.described = Described::default();
             ending.event = Event::FailForGood;
             Some(ending)
         }

@@ -264,6 +264,7 @@ mod tests {
             lane: Lane::Normal,
             seq: 1,
             args: "null".to_owned(),
+            prepared: false,
             items: 1,
             meta: Meta::new(),
             parent: None,

@@ -167,6 +167,7 @@ impl ExecutorHandle {
                 () = life.lost.cancelled() => return Err(crate::Error::LeaseLost),
             }
         }
+        while super::hooks::pay(&life).await? > 0 {}
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::hand::Stop;
 use super::life::{Backoff, Life};
 use crate::error::{Error, Result};
-use crate::job::{Claim, Job, JobId};
+use crate::job::{Claim, Described, Job, JobId};
 use crate::lifecycle::{Event, Policy, decide};
 use crate::store::{Beat, Settle, Signal};
 
@@ -160,7 +160,9 @@ fn release(life: &Life, job: &Job, number: i64) -> Option<Settle> {
         cancelling: job.cancelling,
         result: None,
         error: job.error.clone(),
+        described: Described::default(),
         ran: None,
+        hooks: life.plan.registry.hooks(&job.task),
     })
 }
 
@@ -206,6 +208,7 @@ pub(super) async fn hear(life: Arc<Life>) {
         match signals.recv().await {
             Ok(Signal::Ready) => life.ready.notify_one(),
             Ok(Signal::Due(delay)) => life.due_in(delay),
+            Ok(Signal::Owed) => life.owed.notify_one(),
             // The signal may be out of date; the heartbeat's answer is not.
             // A job that was told already needs no other beat.
             Ok(Signal::Cancel(id)) if life.hand.get(id).is_some_and(|held| held.stopped().is_none()) => {
@@ -215,6 +218,7 @@ pub(super) async fn hear(life: Arc<Life>) {
             Err(RecvError::Lagged(_)) => {
                 // Anything may have been missed. What that may be is looked up, but not more than once a second.
                 life.ready.notify_one();
+                life.owed.notify_one();
                 if caught_up.elapsed() > Duration::from_secs(1) {
                     caught_up = Instant::now();
                     life.due_in(Duration::ZERO);

@@ -29,6 +29,7 @@ pub(super) struct Options {
     pub(super) lease: Duration,
     pub(super) grace: Duration,
     pub(super) wake_up: Duration,
+    pub(super) hook_limit: Duration,
     mistake: Option<Error>,
 }
 
@@ -44,6 +45,7 @@ impl Default for Options {
             lease: Duration::from_secs(30),
             grace: Duration::from_secs(10),
             wake_up: Duration::from_secs(30),
+            hook_limit: crate::hook::LIMIT,
             mistake: None,
         }
     }
@@ -117,6 +119,7 @@ pub(super) struct Plan {
     pub(super) lease: Duration,
     pub(super) grace: Duration,
     pub(super) wake_up: Duration,
+    pub(super) hook_limit: Duration,
 }
 
 impl Plan {
@@ -140,6 +143,7 @@ impl Plan {
             lease: options.lease,
             grace: options.grace,
             wake_up: options.wake_up,
+            hook_limit: options.hook_limit,
             registry,
         })
     }

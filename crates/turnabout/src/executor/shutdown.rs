@@ -10,7 +10,8 @@ use super::finisher::Ending;
 use super::hand::Stop;
 use super::handle::Control;
 use super::life::Life;
-use super::{claimer, finisher, keeper, sweeper};
+use super::{claimer, finisher, hooks, keeper, sweeper};
+use crate::job::Described;
 use crate::lifecycle::Event;
 
 /// After the grace period, slots have so long to hand on what became of their jobs.
@@ -26,6 +27,7 @@ pub(super) async fn live(life: &Arc<Life>, control: &Control) -> bool {
     loops.spawn(Arc::clone(life).supervise("start marks", finisher::mark_starts));
     loops.spawn(Arc::clone(life).supervise("sweeper", sweeper::run));
     loops.spawn(Arc::clone(life).supervise("tidy", sweeper::tidy));
+    loops.spawn(Arc::clone(life).supervise("hooks", hooks::run));
     let mut slots = JoinSet::new();
     for _ in 0..life.plan.slots {
         slots.spawn(Arc::clone(life).supervise("slot", slot));
@@ -86,6 +88,9 @@ async fn shut_down(life: &Arc<Life>, control: &Control, claimer: &mut AbortOnDro
             }
         }
     }
+    // What the last jobs owe is paid before we go, if it does not take long; else by others.
+    let paid = async { while hooks::pay(life).await.is_ok_and(|hooks| hooks > 0) {} };
+    let _ = tokio::time::timeout(life.plan.grace, paid).await;
     if let Err(error) = life.store.deregister(life.incarnation).await {
         // Others will find that it is silent.
         life.trouble("deregistering", &error);
@@ -109,6 +114,7 @@ async fn interrupt_the_rest(life: &Life) {
             ran,
             result: None,
             error: Some("the handler did not stop when the executor shut down".to_owned()),
+            described: Described::default(),
             held,
         };
         life.finish(ending).await;

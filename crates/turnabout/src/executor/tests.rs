@@ -6,12 +6,14 @@ mod counting;
 mod drain;
 mod fairness;
 mod handlers;
+mod hooks;
 mod idle;
 mod leases;
 mod punctual;
 mod retries;
 mod setup;
 mod shutdown;
+mod tasks;
 mod watching;
 
 use std::time::Duration;

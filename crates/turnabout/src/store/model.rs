@@ -10,6 +10,7 @@ mod submit;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -23,6 +24,7 @@ use super::{
 use crate::clock::{Clock, after};
 use crate::error::Result;
 use crate::group::Settings;
+use crate::hook::{self, Hook, Hooks, Owed};
 use crate::job::{Job, JobId, Lane, State};
 use crate::lifecycle::{Change, Event, Place, Policy};
 use crate::task::TaskSettings;
@@ -54,6 +56,9 @@ struct Tables {
     accounts: HashMap<(String, String), f64>,
     settings: Arc<Settings>,
     seq: i64,
+    /// Hooks, by number, and from when on they may be given out.
+    owed: BTreeMap<i64, (Timestamp, Owed)>,
+    noted: i64,
 }
 
 impl Model {
@@ -78,9 +83,15 @@ impl Model {
         let _ = self.signals.send(signal);
     }
 
-    /// Writes what a rule said about a job, and tells whom it concerns.
-    fn apply(&self, tables: &mut Tables, mut job: Job, change: &Change) {
+    /// Writes what a rule said about a job, and tells whom it concerns. `hooks` are those that its task has.
+    fn apply(&self, tables: &mut Tables, mut job: Job, change: &Change, hooks: Hooks) {
         let now = self.now();
+        if tables.note(
+            hook::owed(&job, change, hooks, !self.options.retention.is_zero(), now),
+            now,
+        ) {
+            self.signal(Signal::Owed);
+        }
         let was_held = matches!(job.state, State::Scheduled | State::Running);
         let is_held = matches!(change.state, State::Scheduled | State::Running);
         tables.remove(job.id);
@@ -174,6 +185,28 @@ impl Tables {
     /// What a task says about running its jobs again: as published, else the defaults.
     fn policy(&self, task: &str) -> Policy {
         self.tasks.get(task).map_or_else(Policy::default, |t| t.policy)
+    }
+
+    /// The hooks that a task has, as published.
+    fn hooks(&self, task: &str) -> Hooks {
+        self.tasks.get(task).map_or(Hooks::NONE, |t| t.hooks)
+    }
+
+    /// Notes hooks that are owed. Says whether there are any.
+    fn note(&mut self, owed: Vec<(Hook, Job)>, now: Timestamp) -> bool {
+        let any = !owed.is_empty();
+        for (hook, job) in owed {
+            self.noted += 1;
+            let (number, tries) = (self.noted, 0);
+            let owed = Owed {
+                number,
+                hook,
+                tries,
+                job,
+            };
+            self.owed.insert(number, (now, owed));
+        }
+        any
     }
 
     /// The jobs in executors' hands.
@@ -299,14 +332,47 @@ impl Store for Model {
         Ok(accounts.collect())
     }
 
+    async fn owed(&self, tasks: &[String], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+        let now = self.now();
+        let mut tables = self.tables();
+        let ready = tables
+            .owed
+            .values_mut()
+            .filter(|(from, owed)| *from <= now && tasks.contains(&owed.job.task));
+        let given = ready.take(limit as usize).map(|(from, owed)| {
+            *from = after(now, again);
+            owed.tries += 1;
+            owed.clone()
+        });
+        Ok(given.collect())
+    }
+
+    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
+        let mut tables = self.tables();
+        for number in owed {
+            tables.owed.remove(&number);
+        }
+        Ok(())
+    }
+
     async fn prune(&self) -> Result<u64> {
         let now = self.now();
         let tables = &mut *self.tables();
-        let before = tables.ended.len();
-        tables.ended.retain(|_, job| {
+        let past = |job: &Job| {
             job.finished
-                .is_none_or(|finished| after(finished, self.options.retention) > now)
-        });
-        Ok((before - tables.ended.len()) as u64)
+                .is_some_and(|finished| after(finished, self.options.retention) <= now)
+        };
+        let old: Vec<Job> = tables
+            .ended
+            .extract_if(.., |_, job| past(job))
+            .map(|(_, job)| job)
+            .collect();
+        let count = old.len() as u64;
+        let owed = old.into_iter().filter(|job| tables.hooks(&job.task).has(Hook::Delete));
+        let owed = owed.map(|job| (Hook::Delete, job)).collect();
+        if tables.note(owed, now) {
+            self.signal(Signal::Owed);
+        }
+        Ok(count)
     }
 }

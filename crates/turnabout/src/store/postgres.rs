@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use deadpool_postgres::{Object, Pool};
@@ -21,6 +22,7 @@ use super::{
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
+use crate::hook::Owed;
 use crate::job::{Job, JobId};
 use crate::lifecycle::Event;
 use crate::task::TaskSettings;
@@ -29,7 +31,9 @@ use crate::turn::Charge;
 mod change;
 mod connect;
 mod executors;
+mod hooks;
 mod insert;
+mod limits;
 mod listen;
 mod marks;
 mod migrate;
@@ -270,6 +274,14 @@ impl Store for PostgresStore {
 
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
         self.share_accounts(kind, charges).await
+    }
+
+    async fn owed(&self, tasks: &[String], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+        self.give_out(tasks, limit, again).await
+    }
+
+    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
+        self.run("striking off hooks", &self.sql.strike, &[&owed]).await
     }
 
     async fn prune(&self) -> Result<u64> {

@@ -22,6 +22,8 @@ mod changes;
 mod chores;
 mod desk;
 mod fault;
+mod hooks;
+mod limits;
 mod members;
 mod open;
 mod peek;
@@ -38,6 +40,7 @@ mod writing;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::broadcast;
@@ -46,6 +49,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::group::Settings;
+use crate::hook::Owed;
 use crate::job::{Job, JobId};
 use crate::lifecycle::Event;
 use crate::task::TaskSettings;
@@ -237,6 +241,17 @@ impl Store for SqliteStore {
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
         let kind = kind.to_owned();
         self.write("sharing accounts", move |tx| chores::share(tx, &kind, &charges))
+            .await
+    }
+
+    async fn owed(&self, tasks: &[String], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+        let tasks = tasks.to_vec();
+        self.write("looking for hooks", move |tx| hooks::owed(tx, &tasks, limit, again))
+            .await
+    }
+
+    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
+        self.write("striking off hooks", move |tx| hooks::strike(tx, &owed))
             .await
     }
 

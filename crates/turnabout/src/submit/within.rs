@@ -6,12 +6,13 @@ use tokio_postgres::error::SqlState;
 
 use super::Submit;
 use crate::error::{Error, Result};
+use crate::group::Quota;
 use crate::job::{JobId, When};
-use crate::store::{NewJob, Submitted};
+use crate::store::{MaxUnfinished, NewJob, Submitted};
 
 /// The arguments of the SQL function, in its order.
-const CALL: &str = "select job, is_new from {function}($1, $2, $3, $4, $5, $6, $7::float8 * interval '1 second', $8, \
-     $9::float8 * interval '1 second', $10, $11, $12, $13, $14)";
+const CALL: &str = "select job, is_new, over, allowed from {function}($1, $2, $3, $4, $5, $6, $7::float8 * interval '1 second', $8, \
+     $9::float8 * interval '1 second', $10, $11, $12, $13, $14, $15, $16, $17)";
 
 impl Submit {
     /// Submits inside a transaction of the caller's, on a connection of its own to the same database: the job is seen
@@ -37,7 +38,7 @@ impl Submit {
                 "only a PostgreSQL store can submit inside a caller's transaction",
             )
         })?;
-        let job = self.jobs.check(self.submission)?;
+        let (job, _) = self.jobs.accept(self.submission).await?;
         call(transaction, &CALL.replace("{function}", &function), &job).await
     }
 }
@@ -52,6 +53,11 @@ async fn call<C: GenericClient + Sync>(client: &C, sql: &str, job: &NewJob) -> R
     let priority = job.priority.map(crate::job::Priority::as_str);
     let items = i32::try_from(job.items).unwrap_or(i32::MAX);
     let meta = (!job.meta.is_empty()).then(|| serde_json::to_string(&job.meta).unwrap_or_default());
+    let max_unfinished = match job.max_unfinished {
+        MaxUnfinished::AsPublished => None,
+        MaxUnfinished::Any => Some(0),
+        MaxUnfinished::AtMost(limit) => Some(i32::try_from(limit).unwrap_or(i32::MAX)),
+    };
     let (parent, id) = (job.parent.map(|p| p.0), job.id_given.then_some(job.id.0));
     let row = client
         .query_one(
@@ -71,6 +77,9 @@ async fn call<C: GenericClient + Sync>(client: &C, sql: &str, job: &NewJob) -> R
                 &meta,
                 &parent,
                 &id,
+                &job.subject,
+                &job.prepared,
+                &max_unfinished,
             ],
         )
         .await
@@ -85,6 +94,13 @@ async fn call<C: GenericClient + Sync>(client: &C, sql: &str, job: &NewJob) -> R
                 transient: false,
             },
         })?;
+    if let Some(over) = row.get::<_, Option<&str>>(2) {
+        let quota = match over {
+            "group" => Quota::group(&job.group),
+            _ => Quota::owner(&job.group, &job.task, job.owner.as_deref()),
+        };
+        return Err(quota.exceeded(row.get::<_, i32>(3) as u32));
+    }
     Ok(Submitted {
         id: JobId(row.get(0)),
         new: row.get(1),

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
+use crate::hook::Owed;
 use crate::job::{Job, JobId};
 use crate::lifecycle::Event;
 use crate::store::{
@@ -166,6 +167,14 @@ impl Store for Counting {
 
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
         self.call("share", self.inner.share(kind, charges)).await
+    }
+
+    async fn owed(&self, tasks: &[String], limit: u32, again: std::time::Duration) -> Result<Vec<Owed>> {
+        self.call("owed", self.inner.owed(tasks, limit, again)).await
+    }
+
+    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
+        self.call("strike", self.inner.strike(owed)).await
     }
 
     async fn prune(&self) -> Result<u64> {

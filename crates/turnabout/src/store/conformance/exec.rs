@@ -7,7 +7,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::error::Result;
-use crate::job::{Claimed, State};
+use crate::job::{Claimed, Described, State};
 use crate::lifecycle::{Event, Standing, decide};
 use crate::store::{Beat, ExecutorInfo, Settle, Settled, Store, Take};
 use crate::task::TaskSettings;
@@ -150,6 +150,8 @@ impl Exec {
             result: (event == Event::Succeed).then(|| "{\"done\":true}".to_owned()),
             error: matches!(event, Event::Fail | Event::FailForGood | Event::RetryAfter(_))
                 .then(|| "broken".to_owned()),
+            described: Described::default(),
+            hooks: self.settings.get(&job.task).map(|t| t.hooks).unwrap_or_default(),
             ran: (event != Event::Release).then_some(Duration::ZERO),
         }
     }

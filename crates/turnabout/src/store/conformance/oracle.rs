@@ -3,6 +3,7 @@
 //!
 //! Only the values of `seq` may differ (a store may leave gaps), never what they put first.
 
+mod hooks;
 mod steps;
 
 use std::collections::VecDeque;
@@ -15,6 +16,7 @@ use uuid::Uuid;
 use super::world::settings;
 use super::{Exec, World, by_marks, cases, in_memory, seeds};
 use crate::group::{GroupSettings, TaskLimits};
+use crate::hook::{Hook, Hooks};
 use crate::job::{Claimed, Job, JobId, Priority};
 use crate::lifecycle::{Event, Policy};
 use crate::store::model::Model;
@@ -174,10 +176,13 @@ fn task(name: &str) -> TaskSettings {
                 restartable: false,
                 ..plain.policy
             },
+            hooks: Hooks::NONE.with(Hook::Error).with(Hook::Cancelled),
             ..plain
         },
         _ => TaskSettings {
             queue: "ocr".to_owned(),
+            max_unfinished: Some(4),
+            hooks: Hooks::NONE.with(Hook::Cancelled).with(Hook::Delete),
             ..plain
         },
     }

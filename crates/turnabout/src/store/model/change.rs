@@ -39,7 +39,8 @@ impl Model {
             if event == Event::Restart {
                 next = fresh(next);
             }
-            self.apply(tables, next, change);
+            let hooks = tables.hooks(&next.task);
+            self.apply(tables, next, change, hooks);
         }
         Changed { job, outcome }
     }

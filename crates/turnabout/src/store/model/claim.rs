@@ -8,6 +8,7 @@ use super::{Model, Tables};
 use crate::clock::after;
 use crate::error::{Error, Result};
 use crate::group::{Cap, Settings};
+use crate::hook::Hooks;
 use crate::job::{Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Event, Policy, decide};
 use crate::store::{Settle, Settled, Take, Taken};
@@ -65,7 +66,7 @@ impl Model {
         let change = decide(&job.standing(), &Event::Claim, &Policy::default(), 0.0).ok()?;
         let claimed = claimed(&job, job.lane?, claim.number);
         job.claim = Some(claim);
-        self.apply(tables, job, &change);
+        self.apply(tables, job, &change, Hooks::NONE);
         Some(claimed)
     }
 
@@ -103,7 +104,7 @@ impl Model {
                 if let Some(ran) = settle.ran {
                     job.started = Some(before(self.now(), ran));
                 }
-                self.apply(tables, *job, &settle.change);
+                self.apply(tables, *job, &settle.change, settle.hooks);
                 Settled::Done
             }
             Fence::Ended => Settled::Done,
@@ -235,6 +236,7 @@ fn before(now: jiff::Timestamp, ran: std::time::Duration) -> jiff::Timestamp {
 fn claimed(job: &Job, lane: Lane, number: i64) -> Claimed {
     Claimed {
         id: job.id,
+        prepared: job.prepared,
         number,
         task: job.task.clone(),
         group: job.group.clone(),

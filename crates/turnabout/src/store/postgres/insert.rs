@@ -6,11 +6,13 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed, is_deadlock};
+use super::limits::Quotas;
 use super::{PostgresStore, rows};
 use crate::clock;
 use crate::error::{Error, Result};
 use crate::job::{JobId, Priority};
-use crate::store::{ID_AHEAD, ID_PAST, NewJob, Signal, Submitted};
+use crate::store::{ID_AHEAD, ID_PAST, MaxUnfinished, NewJob, Signal, Submitted};
+use crate::task::TaskSettings;
 
 /// So many jobs go into one statement.
 const CHUNK: usize = 2000;
@@ -40,25 +42,79 @@ impl PostgresStore {
         let failed = failed("submitting");
         let tx = Tx::on(self.client().await?);
         // What a single statement can do is sent as one round trip with begin and commit.
-        if jobs.len() <= CHUNK && jobs.iter().all(|job| !job.id_given && job.unique.is_none()) {
+        let plain = |job: &NewJob| {
+            !job.id_given && job.unique.is_none() && !matches!(job.max_unfinished, MaxUnfinished::AtMost(_))
+        };
+        if jobs.len() <= CHUNK && jobs.iter().all(plain) {
             // Prepared before anything is sent, so that nothing overtakes the beginning or the end.
             for sql in [&self.sql.insert, &self.sql.wake, &self.sql.notify] {
                 tx.prepare(sql).await.map_err(&failed)?;
             }
             let (begun, stored, woken, committed) = futures_util::join!(
                 tx.open(Mode::Durable),
-                self.store(&tx, jobs, &[]),
+                self.store(&tx, jobs, &[], false),
                 self.wake_for(&tx, jobs),
                 tx.client().batch_execute("commit"),
             );
             begun.map_err(&failed)?;
-            stored.map_err(&failed)?;
+            let stored = stored.map_err(&failed)?;
             woken.map_err(&failed)?;
             committed.map_err(&failed)?;
             drop(tx.finish());
+            if stored.len() < jobs.len() {
+                return Ok(self.insert_rest(jobs, &stored).await);
+            }
             return Ok(jobs.iter().map(|job| Ok(Submitted { id: job.id, new: true })).collect());
         }
+        let limited = jobs
+            .iter()
+            .any(|job| matches!(job.max_unfinished, MaxUnfinished::AtMost(_)));
+        drop(tx.finish());
+        match self.insert_carefully(jobs, limited).await? {
+            Some(outcomes) => Ok(outcomes),
+            None => Ok(self.insert_carefully(jobs, true).await?.unwrap_or_default()),
+        }
+    }
+
+    /// The jobs that a plain insert passed over: their groups have limits.
+    async fn insert_rest(&self, jobs: &[NewJob], stored: &HashSet<Uuid>) -> Vec<Result<Submitted>> {
+        let rest: Vec<NewJob> = jobs.iter().filter(|job| !stored.contains(&job.id.0)).cloned().collect();
+        let mut outcomes = match self.insert_carefully(&rest, true).await {
+            Ok(outcomes) => outcomes.unwrap_or_default().into_iter(),
+            // The others are stored by now, so this is not an error of the whole call.
+            Err(error) => {
+                let error = error.chain();
+                let refusals = rest.iter().map(|_| {
+                    Err(Error::Store {
+                        doing: "submitting under a limit",
+                        cause: error.clone().into(),
+                        transient: true,
+                    })
+                });
+                refusals.collect::<Vec<_>>().into_iter()
+            }
+        };
+        jobs.iter()
+            .filter_map(|job| {
+                if stored.contains(&job.id.0) {
+                    Some(Ok(Submitted { id: job.id, new: true }))
+                } else {
+                    outcomes.next()
+                }
+            })
+            .collect()
+    }
+
+    /// Stores jobs of which some may exist already, or may be too many. `None`: some come under limits, though
+    /// `limited` said that there are none.
+    async fn insert_carefully(&self, jobs: &[NewJob], limited: bool) -> Result<Option<Vec<Result<Submitted>>>> {
+        let failed = failed("submitting");
+        let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
+        let mut quotas = match limited {
+            true => self.pass_gates(&tx, jobs).await?,
+            false => Quotas::default(),
+        };
         // Ids and keys are inserted in one and the same order by everyone, so that two who submit the same ones do not
         // wait for each other; but each job has its place in the lane by the order in which it was given.
         let seqs = tx
@@ -77,43 +133,64 @@ impl PostgresStore {
         for chunk in sorted.chunks(CHUNK) {
             let wanted: Vec<NewJob> = chunk.iter().map(|(_, _, job)| (*job).clone()).collect();
             let seqs: Vec<i64> = chunk.iter().map(|(_, seq, _)| *seq).collect();
-            for ((at, ..), outcome) in chunk.iter().zip(self.insert_chunk(&tx, &wanted, &seqs).await?) {
+            let Some(stored) = self.insert_chunk(&tx, &wanted, &seqs, &quotas, limited).await? else {
+                return Ok(None);
+            };
+            for ((at, ..), outcome) in chunk.iter().zip(stored) {
                 outcomes[*at] = Some(outcome);
             }
         }
+        let mut outcomes: Vec<Result<Submitted>> = outcomes.into_iter().flatten().collect();
+        if limited {
+            self.take_back_surplus(&tx, &mut quotas, jobs, &mut outcomes).await?;
+        }
         self.wake_for(&tx, jobs).await.map_err(&failed)?;
         tx.commit().await.map_err(&failed)?;
-        Ok(outcomes.into_iter().flatten().collect())
+        Ok(Some(outcomes))
     }
 
-    /// Queue and priority of jobs whose submitter did not say, as the tasks' published settings have them.
+    /// Queue, priority and limit of jobs whose submitter did not say, as the tasks' published settings have them.
     async fn fill_in(&self, jobs: &mut [NewJob]) -> Result<()> {
         let open: HashSet<&str> = jobs
             .iter()
-            .filter(|job| job.queue.is_none() || job.priority.is_none())
+            .filter(|job| {
+                job.queue.is_none() || job.priority.is_none() || job.max_unfinished == MaxUnfinished::AsPublished
+            })
             .map(|job| job.task.as_str())
             .collect();
         if open.is_empty() {
             return Ok(());
         }
         let names: Vec<&str> = open.into_iter().collect();
-        let known: HashMap<String, (String, Priority)> = self
+        let known: HashMap<String, TaskSettings> = self
             .read_tasks(Some(&names))
             .await?
             .into_iter()
-            .map(|task| (task.name, (task.queue, task.priority)))
+            .map(|task| (task.name.clone(), task))
             .collect();
         for job in jobs {
             let settings = known.get(&job.task);
             job.queue
-                .get_or_insert_with(|| settings.map_or_else(|| "default".to_owned(), |s| s.0.clone()));
-            job.priority.get_or_insert(settings.map_or(Priority::Normal, |s| s.1));
+                .get_or_insert_with(|| settings.map_or_else(|| "default".to_owned(), |s| s.queue.clone()));
+            job.priority
+                .get_or_insert(settings.map_or(Priority::Normal, |s| s.priority));
+            if job.max_unfinished == MaxUnfinished::AsPublished {
+                let limit = settings.and_then(|s| s.max_unfinished);
+                job.max_unfinished = limit.map_or(MaxUnfinished::Any, MaxUnfinished::AtMost);
+            }
         }
         Ok(())
     }
 
-    /// Inserts jobs of which some may exist already.
-    async fn insert_chunk(&self, tx: &Tx, jobs: &[NewJob], seqs: &[i64]) -> Result<Vec<Result<Submitted>>> {
+    /// Inserts jobs of which some may exist already. `None`: see [`Self::insert_carefully`].
+    async fn insert_chunk(
+        &self,
+        tx: &Tx,
+        jobs: &[NewJob],
+        seqs: &[i64],
+        quotas: &Quotas,
+        limited: bool,
+    ) -> Result<Option<Vec<Result<Submitted>>>> {
         let failed = failed("submitting");
         let mut outcomes: Vec<Option<Result<Submitted>>> = jobs.iter().map(|_| None).collect();
         self.refuse_strange_ids(tx, jobs, &mut outcomes).await?;
@@ -123,8 +200,15 @@ impl PostgresStore {
                 break;
             }
             let wanted: Vec<NewJob> = open.iter().map(|i| jobs[*i].clone()).collect();
-            let places: Vec<i64> = open.iter().map(|i| seqs[*i]).collect();
-            let stored = self.store(tx, &wanted, &places).await.map_err(&failed)?;
+            let mut stored = HashSet::new();
+            for under in [false, true] {
+                let these = || open.iter().filter(|i| quotas.concern(&jobs[**i]) == under);
+                let part: Vec<NewJob> = these().map(|i| jobs[*i].clone()).collect();
+                let places: Vec<i64> = these().map(|i| seqs[*i]).collect();
+                if !part.is_empty() {
+                    stored.extend(self.store(tx, &part, &places, under).await.map_err(&failed)?);
+                }
+            }
             let ended = self.withdraw_ended(tx, &wanted, &stored).await?;
             let holders = self.holders(tx, &wanted, &stored).await?;
             let mut seen = HashSet::new();
@@ -149,11 +233,15 @@ impl PostgresStore {
                         .map(|id| Ok(Submitted { id: *id, new: false }))
                 };
             }
+            // Neither stored nor known: its key's holder has just ended, or its group has a limit.
+            if !limited && outcomes.iter().any(Option::is_none) {
+                return Ok(None);
+            }
         }
-        Ok(outcomes
+        let outcomes = outcomes
             .into_iter()
-            .map(|outcome| outcome.unwrap_or(Err(Error::Conflict("unique key"))))
-            .collect())
+            .map(|outcome| outcome.unwrap_or(Err(Error::Conflict("unique key"))));
+        Ok(Some(outcomes.collect()))
     }
 
     /// Given ids must be of version 7 and of these days, unless they name a job that exists.
@@ -186,7 +274,14 @@ impl PostgresStore {
     }
 
     /// The insert itself. Says which ids were stored. Without `seqs`, places are given in the order of the jobs.
-    async fn store(&self, tx: &Tx, jobs: &[NewJob], seqs: &[i64]) -> Result<HashSet<Uuid>, tokio_postgres::Error> {
+    /// `limited`: these come under limits, and there is room for them or they will be taken back.
+    async fn store(
+        &self,
+        tx: &Tx,
+        jobs: &[NewJob],
+        seqs: &[i64],
+        limited: bool,
+    ) -> Result<HashSet<Uuid>, tokio_postgres::Error> {
         let statement = tx.prepare(&self.sql.insert).await?;
         let seqs: Vec<Option<i64>> = (0..jobs.len()).map(|i| seqs.get(i).copied()).collect();
         let now = self.options.clock.manual();
@@ -209,6 +304,8 @@ impl PostgresStore {
         let owners: Vec<Option<&str>> = jobs.iter().map(|j| j.owner.as_deref()).collect();
         let keys: Vec<Option<&str>> = jobs.iter().map(|j| j.unique.as_deref()).collect();
         let args: Vec<&str> = jobs.iter().map(|j| j.args.as_str()).collect();
+        let subjects: Vec<Option<&str>> = jobs.iter().map(|j| j.subject.as_deref()).collect();
+        let prepared: Vec<bool> = jobs.iter().map(|j| j.prepared).collect();
         let meta: Vec<Option<String>> = jobs.iter().map(|j| rows::meta_text(&j.meta)).collect();
         let rows = tx
             .client()
@@ -232,6 +329,9 @@ impl PostgresStore {
                     &args,
                     &meta,
                     &seqs,
+                    &subjects,
+                    &prepared,
+                    &limited,
                 ],
             )
             .await?;

@@ -14,6 +14,7 @@ use super::connect::{Tx, failed};
 use super::sql::in_schema;
 use crate::clock;
 use crate::error::Result;
+use crate::hook::OWED_KEPT;
 use crate::job::JobId;
 use crate::store::ID_PAST;
 
@@ -63,7 +64,11 @@ impl PostgresStore {
         self.run("forgetting old accounts", &self.sql.prune_accounts, &[&now])
             .await?;
         let kept_from = clock::before(self.now(), self.options.retention);
-        let mut forgotten = 0;
+        let (old, idle) = (clock::before(self.now(), OWED_KEPT), clock::before(self.now(), DAY));
+        self.run("forgetting old hooks", &self.sql.forget_owed, &[&old, &idle])
+            .await?;
+        // Before anything else: days may go as a whole.
+        let mut forgotten = self.forget_hooked(JobId::floor(kept_from).0, kept_from).await?;
         // Where jobs are kept for less time than days are (a given id may name one of the last week): row by row.
         if self.options.retention <= ID_PAST + DAY {
             loop {

@@ -40,6 +40,8 @@ pub(super) fn job(row: &Row) -> Result<Job> {
         losses: row.get::<_, i32>("losses") as u32,
         error: row.get("error"),
         result: row.get("result"),
+        subject: row.get("subject"),
+        prepared: row.get("prepared"),
         claim: executor.zip(claim).map(|(executor, number)| Claim { executor, number }),
         lane: row
             .get::<_, Option<i16>>("lane")
@@ -69,6 +71,7 @@ pub(super) fn claimed(row: &Row, number: i64) -> Result<Claimed> {
         attempts: row.get::<_, i32>(13) as u32,
         interruptions: row.get::<_, i32>(14) as u32,
         losses: row.get::<_, i32>(15) as u32,
+        prepared: row.get(16),
     })
 }
 

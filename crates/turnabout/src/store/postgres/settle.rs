@@ -61,14 +61,18 @@ impl PostgresStore {
 
     pub(super) async fn write_outcomes(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         let failed = failed("writing outcomes");
-        let written = match self.write(self.client().await?, executor, &jobs).await {
-            Err(error) if is_missing_day(&error) => {
-                self.ensure_days_of(jobs.iter().map(|job| job.id)).await?;
-                self.write(self.client().await?, executor, &jobs).await
+        let written = if jobs.iter().all(|job| job.hooks.is_empty()) {
+            match self.write(self.client().await?, executor, &jobs).await {
+                Err(error) if is_missing_day(&error) => {
+                    self.ensure_days_of(jobs.iter().map(|job| job.id)).await?;
+                    self.write(self.client().await?, executor, &jobs).await
+                }
+                written => written,
             }
-            written => written,
-        }
-        .map_err(&failed)?;
+            .map_err(&failed)?
+        } else {
+            self.write_with_hooks(executor, &jobs).await?
+        };
         let missing: Vec<(JobId, i64)> = jobs
             .iter()
             .filter(|job| !written.contains(&job.id))
@@ -92,6 +96,23 @@ impl PostgresStore {
         let (written, freed) = self.write_in(&tx, Some(Mode::Durable), Some(executor), jobs).await?;
         drop(tx.finish());
         self.announce(jobs, &written, freed);
+        Ok(written)
+    }
+
+    /// As [`Self::write_outcomes`], where tasks may want to know: what is owed to them is noted with it.
+    async fn write_with_hooks(&self, executor: Uuid, jobs: &[Settle]) -> Result<HashSet<JobId>> {
+        let failed = failed("writing outcomes");
+        let tx = Tx::on(self.client().await?);
+        tx.open(Mode::Durable).await.map_err(&failed)?;
+        self.ensure_days_in(&tx, jobs.iter().map(|job| job.id)).await?;
+        let before = self.look_before(&tx, jobs).await?;
+        let (written, freed) = self.write_in(&tx, None, Some(executor), jobs).await.map_err(&failed)?;
+        let owed = self.note_settled(&tx, &before, jobs, &written).await?;
+        tx.commit().await.map_err(&failed)?;
+        self.announce(jobs, &written, freed);
+        if owed {
+            self.signal(Signal::Owed);
+        }
         Ok(written)
     }
 

@@ -41,9 +41,11 @@ macro_rules! statements {
 }
 statements! {
     beat, bury, caps, check, claim, claim_heads, claim_merged, counts, days, delete, deregister, detached, doze,
-    draw_seqs, ended, enter, expired, finish, forget, give_back, held, holders, insert, list, lock, lock_all_caps,
-    lock_caps, lock_due, lock_ended, lock_expired, lock_held, lock_ring, move_ring, next_due, notify, open_accounts,
+    draw_seqs, ended, enter, expired, finish, forget, forget_owed, gate, give_back, group_limits, held, holders, hooked,
+    insert, limit_group, limit_task, list, lock, lock_all_caps,
+    lock_caps, lock_due, lock_ended, lock_expired, lock_held, lock_ring, move_ring, next_due, note, notify, open_accounts,
+    owed, past,
     orphans, peek, peek_marked, peers, prune_accounts, prune_rows, publish, read, read_ended, register, register_ring,
     request_cancel, restart, set_cap, set_group, set_task, set_version, settings, settings_version, share, standpoint,
-    start, tasks, unset_group, unset_task, wake, withdraw,
+    start, strike, tasks, unfinished, unset_group, unset_task, wake, withdraw,
 }

@@ -143,5 +143,7 @@ pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
         args: row.get(25)?,
         error: row.get(26)?,
         result: row.get(27)?,
+        subject: row.get(28)?,
+        prepared: row.get(29)?,
     })
 }

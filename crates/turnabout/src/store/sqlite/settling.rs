@@ -6,9 +6,10 @@ use uuid::Uuid;
 
 use super::desk::Tx;
 use super::fault::Fault;
-use super::rows::{bytes, micros};
-use super::settings;
+use super::rows::{self, bytes, micros};
 use super::writing::{self, Live, Report};
+use super::{hooks, settings};
+use crate::hook;
 use crate::job::{Claim, JobId, State};
 use crate::lifecycle::Place;
 use crate::store::{Settle, Settled};
@@ -76,7 +77,26 @@ pub(super) fn start(
 pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result<Vec<Settled>, Fault> {
     // Where nothing is capped and ended jobs are kept, most jobs can end without being looked at first.
     let quick = !tx.retention.is_zero() && !settings::any_cap(&*tx.settings()?);
-    jobs.iter().map(|job| settle_one(tx, executor, job, quick)).collect()
+    jobs.iter()
+        .map(|job| {
+            if job.hooks.is_empty() {
+                settle_one(tx, executor, job, quick)
+            } else {
+                settle_with_hooks(tx, executor, job)
+            }
+        })
+        .collect()
+}
+
+/// Settles a job whose task may want to know.
+fn settle_with_hooks(tx: &mut Tx<'_>, executor: Uuid, job: &Settle) -> Result<Settled, Fault> {
+    let before = rows::find(tx.connection, job.id)?.filter(|found| !found.ended);
+    let settled = settle_one(tx, executor, job, false)?;
+    if let Some(found) = before.filter(|_| settled == Settled::Done) {
+        let owed = hook::owed_by(&found.job, job, !tx.retention.is_zero(), tx.now);
+        hooks::note(tx, &owed)?;
+    }
+    Ok(settled)
 }
 
 fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, quick: bool) -> Result<Settled, Fault> {

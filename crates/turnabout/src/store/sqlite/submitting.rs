@@ -7,8 +7,9 @@ use rusqlite::{OptionalExtension, params};
 
 use super::desk::Tx;
 use super::fault::Fault;
+use super::limits::Quotas;
+use super::members;
 use super::rows::{bytes, meta_text, micros, uuid};
-use super::{members, writing};
 use crate::clock::{after, until};
 use crate::error::{Error, Result};
 use crate::job::{JobId, Lane, Priority, State};
@@ -18,6 +19,7 @@ use crate::store::{ID_AHEAD, ID_PAST, NewJob, Submitted};
 struct Defaults {
     queue: String,
     priority: Priority,
+    max_unfinished: Option<u32>,
 }
 
 pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>, Fault> {
@@ -25,7 +27,9 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
         return Ok(Vec::new());
     }
     let mut tasks: HashMap<&str, Defaults> = HashMap::new();
-    let mut seq = writing::next_seq(tx, jobs.len())? - jobs.len() as i64;
+    let (last, limits) = first_look(tx, jobs.len())?;
+    let mut quotas = Quotas::new(limits);
+    let mut seq = last - jobs.len() as i64;
     let mut outcomes = Vec::with_capacity(jobs.len());
     for job in jobs {
         seq += 1;
@@ -37,13 +41,27 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
             std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::hash_map::Entry::Vacant(entry) => entry.insert(defaults(tx, &job.task)?),
         };
-        outcomes.push(if insert(tx, job, defaults, seq)? {
+        let over = quotas.of(tx, job, defaults.max_unfinished)?;
+        let full = quotas.room(tx, &over)?;
+        outcomes.push(if let Some(full) = full {
+            // A job that exists already needs no room.
+            refused(tx, job)?.map_err(|_| full)
+        } else if insert(tx, job, defaults, seq, !over.is_empty())? {
+            quotas.use_up(&over);
             Ok(Submitted { id: job.id, new: true })
         } else {
             refused(tx, job)?
         });
     }
     Ok(outcomes)
+}
+
+/// The last of the next `count` places in the lanes, and whether any group has a limit.
+fn first_look(tx: &Tx<'_>, count: usize) -> Result<(i64, bool), Fault> {
+    Ok(tx
+        .connection
+        .prepare_cached(sql!("seq_and_limits"))?
+        .query_row([count as i64], |row| Ok((row.get(0)?, row.get(1)?)))?)
 }
 
 /// What there is to say of a given id before anything is stored: it is known already, or it cannot be right.
@@ -80,16 +98,18 @@ fn defaults(tx: &Tx<'_>, task: &str) -> Result<Defaults, Fault> {
         || Defaults {
             queue: "default".to_owned(),
             priority: Priority::Normal,
+            max_unfinished: None,
         },
         |task| Defaults {
             queue: task.queue,
             priority: task.priority,
+            max_unfinished: task.max_unfinished,
         },
     ))
 }
 
 /// Says whether the job got in.
-fn insert(tx: &mut Tx<'_>, job: &NewJob, defaults: &Defaults, seq: i64) -> Result<bool, Fault> {
+fn insert(tx: &mut Tx<'_>, job: &NewJob, defaults: &Defaults, seq: i64, limited: bool) -> Result<bool, Fault> {
     let priority = job.priority.unwrap_or(defaults.priority);
     let due = job.when.moment(tx.now);
     let inserted = tx.connection.prepare_cached(sql!("insert"))?.execute(params![
@@ -111,6 +131,9 @@ fn insert(tx: &mut Tx<'_>, job: &NewJob, defaults: &Defaults, seq: i64) -> Resul
         job.unique,
         meta_text(&job.meta)?,
         job.args,
+        job.subject,
+        job.prepared,
+        limited,
     ])?;
     if inserted == 0 {
         return Ok(false);

@@ -152,13 +152,14 @@ fn claim_one(
             lane,
             seq,
             args: row.get(4)?,
-            items: row.get(5)?,
-            meta: meta(row, 6)?,
-            parent: parent(row, 7)?,
-            submitted: moment(row.get(8)?),
-            attempts: row.get(9)?,
-            interruptions: row.get(10)?,
-            losses: row.get(11)?,
+            prepared: row.get(5)?,
+            items: row.get(6)?,
+            meta: meta(row, 7)?,
+            parent: parent(row, 8)?,
+            submitted: moment(row.get(9)?),
+            attempts: row.get(10)?,
+            interruptions: row.get(11)?,
+            losses: row.get(12)?,
         };
         let state = code(row, 2, State::from_code)?;
         Ok((job, state, optional_code(row, 3, Reason::from_code)?))

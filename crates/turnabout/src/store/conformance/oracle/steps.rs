@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::group::{GroupSettings, TaskLimits};
 use crate::job::{Claimed, JobId, Meta, Priority, State, When};
 use crate::lifecycle::Event;
-use crate::store::{Changed, Filter, NewJob, Setting, Settle, Settled, Store, Submitted, Which};
+use crate::store::{Changed, Filter, MaxUnfinished, NewJob, Setting, Settle, Settled, Store, Submitted, Which};
 
 impl Oracle {
     pub(super) async fn step(&mut self) {
@@ -31,6 +31,7 @@ impl Oracle {
             88..90 => self.heartbeat().await,
             90..92 => self.set().await,
             92..96 => self.advance(),
+            96..98 => self.pay().await,
             _ => self.look().await,
         }
     }
@@ -86,7 +87,10 @@ impl Oracle {
             },
             unique: self.one_in(4).then(|| format!("key{}", self.rng.u8(..3))),
             args: format!("{{\"n\":{}}}", self.rng.u16(..)),
+            prepared: self.one_in(4),
             items: self.rng.u32(1..9),
+            subject: self.one_in(4).then(|| "a subject".to_owned()),
+            max_unfinished: MaxUnfinished::AsPublished,
             meta: if self.one_in(4) {
                 Meta::from([("k".to_owned(), "v".to_owned())])
             } else {
@@ -325,6 +329,7 @@ impl Oracle {
             let group = GroupSettings {
                 weight: self.rng.u32(1..4),
                 max_running,
+                max_unfinished: self.one_in(3).then(|| self.rng.u32(1..20)),
                 paused: self.one_in(8),
             };
             Setting::Group(self.pick(&GROUPS).to_owned(), group)

@@ -10,7 +10,7 @@ with done as (
         and j.cancelling = d.cancelling
     returning j.id, j.submitted, j.expires, j.started, j.executor, j.claim, j.parent, j.items, j.priority, j.queue, j."group",
         j.task, j.owner, j.unique_key, j.args, j.meta, d.state, d.reason, d.attempts, d.interruptions, d.losses,
-        d.result, coalesce(d.error, j.error) as error, d.ran
+        d.result, coalesce(d.error, j.error) as error, d.ran, j.subject, j.prepared
 ),
 freed as (
     update turnabout.cap c set running = greatest(c.running - n.jobs, 0)
@@ -29,10 +29,10 @@ freed as (
 kept as (
     insert into turnabout.job_history (id, submitted, expires, started, finished, executor, claim, parent, attempts,
         interruptions, losses, items, state, priority, reason, queue, "group", task, owner, unique_key, args, meta,
-        error, result)
+        error, result, subject, prepared)
     select id, submitted, expires, coalesce(n.now - make_interval(secs => ran), started), n.now, executor, claim, parent,
         attempts, interruptions, losses, items, state, priority, reason, queue, "group", task, owner, unique_key,
-        args, meta, error, result
+        args, meta, error, result, subject, prepared
     from done, (select coalesce($2, clock_timestamp()) as now) n
 )
 select id, exists (select from freed) as freed from done

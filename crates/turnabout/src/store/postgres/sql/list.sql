@@ -2,7 +2,7 @@
 -- $1 states, $2 task, $3 group, $4 owner, $5 queue, $6 before, $7 limit; null: any.
 (select id, seq, submitted, due, expires, started, null::timestamptz as finished, executor, claim, parent, attempts,
     interruptions, losses, items, state, lane, priority, reason, cancelling, queue, "group", task, owner, unique_key,
-    args, meta, error, null as result
+    args, meta, error, null as result, subject, prepared
 from turnabout.job
 where ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
     and ($3::text is null or "group" = $3) and ($4::text is null or owner = $4)
@@ -11,7 +11,7 @@ order by id desc limit $7)
 union all
 (select id, 0::bigint as seq, submitted, null, expires, started, finished, executor, claim, parent, attempts,
     interruptions, losses, items, state, null, priority, reason, false, queue, "group", task, owner, unique_key,
-    args, meta, error, result
+    args, meta, error, result, subject, prepared
 from turnabout.job_history
 where ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
     and ($3::text is null or "group" = $3) and ($4::text is null or owner = $4)

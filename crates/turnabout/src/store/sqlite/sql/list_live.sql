@@ -1,7 +1,8 @@
 -- Unfinished jobs that match, newest first, with the columns of get_live.sql.
 -- Walks the primary key from the cursor down, a page at a time. Reads only.
 SELECT id, task, "group", owner, queue, priority, state, reason, cancelling, lane, seq, due, executor, claim, attempts,
-       interruptions, losses, items, submitted, expires, started, NULL, parent, unique_key, meta, args, error, result
+       interruptions, losses, items, submitted, expires, started, NULL, parent, unique_key, meta, args, error, result,
+       subject, prepared
 FROM job
 WHERE id < ?1
   AND (?2 IS NULL OR state IN (SELECT value FROM json_each(?2)))

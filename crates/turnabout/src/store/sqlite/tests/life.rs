@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::group::Cap;
+use crate::hook::Hooks;
+use crate::job::Described;
 use crate::store::Setting;
 
 struct Hand {
@@ -80,6 +82,8 @@ impl Hand {
             cancelling,
             result: None,
             error: None,
+            described: Described::default(),
+            hooks: Hooks::NONE,
             ran: Some(Duration::from_secs(2)),
         };
         self.store.settle(self.executor, vec![settle]).await.expect("settled")[0]
@@ -149,6 +153,8 @@ async fn a_job_runs_and_its_end_is_written_once() {
         cancelling: false,
         result: None,
         error: None,
+        described: Described::default(),
+        hooks: Hooks::NONE,
         ran: None,
     };
     let lost = store.settle(hand.executor, vec![other]).await.expect("an answer");

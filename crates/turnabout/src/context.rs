@@ -1,13 +1,16 @@
 //! What a handler is given beside its arguments.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::error::{Error, Result};
 use crate::executor::hand::Held;
-use crate::job::{Job, JobId, Meta, Priority};
+use crate::job::{Claim, Job, JobId, Meta, Priority};
 use crate::jobs::Jobs;
+use crate::progress::{Cancelled, Progress};
 use crate::submit::{Submission, Submit};
 use crate::task::{Args, Task};
+use crate::transaction::Transaction;
 
 /// The surroundings of one attempt: the application's state, the job, and whether it should stop.
 ///
@@ -23,6 +26,11 @@ pub(crate) struct Core {
     pub(crate) held: Arc<Held>,
     pub(crate) jobs: Jobs,
     pub(crate) last: bool,
+    /// Says when the handler has something to tell.
+    pub(crate) news: Arc<AtomicBool>,
+    /// The incarnation that holds the job.
+    pub(crate) executor: uuid::Uuid,
+    pub(crate) transaction: Option<Arc<Transaction>>,
 }
 
 impl<S> Context<S> {
@@ -94,6 +102,64 @@ impl<S> Context<S> {
     /// Waits until the handler should stop.
     pub async fn cancelled(&self) {
         self.core.held.token.cancelled().await;
+    }
+
+    /// An error if the handler should stop: `cx.check_cancelled()?` between two steps of work is all that it takes.
+    pub fn check_cancelled(&self) -> Result<(), Cancelled> {
+        if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// How far the job is: what is reported here is seen by those who look at the job, a few times a second. Its total
+    /// is 100 unless the handler sets another one.
+    pub fn progress(&self) -> &Progress {
+        self.core.held.progress(&self.core.news)
+    }
+
+    /// The transaction that the executor has begun for this attempt, since the task
+    /// [declares one](crate::Task::TRANSACTION). It is committed together with the job's success when the handler has
+    /// returned, and rolled back in any other case.
+    ///
+    /// ```no_run
+    /// # use serde::{Deserialize, Serialize};
+    /// use turnabout::{Context, Isolation, Task, TaskResult};
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Duplicate { table: i64 }
+    ///
+    /// impl Task for Duplicate {
+    ///     const NAME: &'static str = "duplicate";
+    ///     const TRANSACTION: Option<Isolation> = Some(Isolation::RepeatableRead);
+    /// }
+    ///
+    /// async fn duplicate(cx: Context, task: Duplicate) -> TaskResult<u64> {
+    ///     let tx = cx.transaction()?;
+    ///     let copied = "insert into cell select nextval('table'), cell.value from cell where table_id = $1";
+    ///     Ok(tx.execute(copied, &[&task.table]).await?)
+    /// }
+    /// ```
+    #[cfg(feature = "postgres")]
+    pub fn transaction(&self) -> Result<&Transaction> {
+        self.core.transaction.as_deref().ok_or_else(|| {
+            Error::invalid(
+                "transaction",
+                format!("the task `{}` declares none; set `Task::TRANSACTION`", self.task()),
+            )
+        })
+    }
+
+    /// The claim by which this executor holds the job, for handlers that bring a database driver of their own: in their
+    /// transaction, as its last statement, they run `select turnabout.finish($1, $2)` with the job's id and this claim
+    /// (as text), commit, and return; then what they wrote and the job's success are one. If that statement fails, the
+    /// job is being cancelled or was given to someone else: roll back, and return the error.
+    ///
+    /// Makes sure that the start is recorded, so that nothing but a cancel or a loss changes the job until then.
+    pub async fn claim(&self) -> Result<Claim> {
+        let Core { held, jobs, executor, .. } = &self.core;
+        held.record_start(jobs.store(), *executor).await?;
+        Ok(Claim {
+            executor: *executor,
+            number: held.job.number,
+        })
     }
 
     /// The handle on all jobs.

@@ -1,7 +1,7 @@
 //! The executor: a process that runs jobs. Its builder, and the order in which it lives and shuts down.
 //!
 //! The path of a job is `claimer` -> `hand` -> `attempt` -> `finisher`; beside it stand `keeper` (heartbeat, cancels,
-//! silent peers) and `sweeper` (due and expired jobs). A `life` is all of that for one registration in the store.
+//! silent peers), `reporter` (progress) and `sweeper` (due and expired jobs). A `life` is all of that for one registration in the store.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hook::Hook;
 use crate::job::Described;
 use crate::jobs::Jobs;
@@ -25,10 +25,13 @@ mod handle;
 mod hooks;
 mod keeper;
 mod life;
+mod mark;
 mod plan;
 mod registry;
+mod reporter;
 mod shutdown;
 mod sweeper;
+mod transaction;
 
 pub use handle::{ExecutorHandle, Health};
 pub use hooks::HookHandler;
@@ -279,6 +282,13 @@ impl<S: Send + Sync + 'static> Executor<S> {
     /// trouble is waited out, and told by [`ExecutorHandle::health`].
     pub async fn start(self) -> Result<ExecutorHandle> {
         let plan = Arc::new(Plan::new(self.jobs, self.registry, self.options)?);
+        if let Some(task) = plan.registry.transactional() {
+            let offered = plan.jobs.store().offer_transactions(plan.slots);
+            offered.map_err(|error| match error {
+                Error::Invalid { what, why } => Error::invalid(what, format!("the task `{task}` wants one, but {why}")),
+                other => other,
+            })?;
+        }
         let health = Arc::default();
         let life = Life::new(Arc::clone(&plan), Arc::clone(&health));
         register(&life).await?;

@@ -109,6 +109,8 @@ pub(crate) fn owed(job: &Job, change: &Change, hooks: Hooks, kept: bool, now: Ti
     after.attempts = change.attempts;
     after.interruptions = change.interruptions;
     after.losses = change.losses;
+    after.progress = Job::progress_of(change.state, None);
+    after.step = None;
     if change.place == Place::History {
         after.finished = Some(now);
     }
@@ -118,7 +120,11 @@ pub(crate) fn owed(job: &Job, change: &Change, hooks: Hooks, kept: bool, now: Ti
 /// As [`owed`], of what an executor writes to a job that it holds. `job` is as it was before.
 pub(crate) fn owed_by(job: &Job, settle: &Settle, kept: bool, now: Timestamp) -> Vec<(Hook, Job)> {
     let mut job = job.clone();
-    job.error = settle.error.clone().or(job.error);
+    if settle.error.is_some() {
+        job.error.clone_from(&settle.error);
+        job.error_message.clone_from(&settle.described.message);
+        job.error_code.clone_from(&settle.described.code);
+    }
     job.result = settle.result.clone().or(job.result);
     if let Some(ran) = settle.ran {
         job.started = Some(crate::clock::before(now, ran));

@@ -181,6 +181,13 @@ pub struct Claim {
     pub number: i64,
 }
 
+/// As `turnabout.finish` takes it.
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.executor, self.number)
+    }
+}
+
 /// A small map set at submit and inherited by children: request id, locale, undo group.
 pub type Meta = BTreeMap<String, String>;
 
@@ -237,8 +244,16 @@ pub struct Job {
     pub interruptions: u32,
     /// How often it was lost with its executor.
     pub losses: u32,
+    /// How far it is, in whole percent: what its handler has reported while it runs, 100 once it has succeeded, else 0.
+    pub progress: u8,
+    /// What its handler is doing at present, in a few words.
+    pub step: Option<String>,
     /// The last error, with its causes.
     pub error: Option<String>,
+    /// The last error for people, where its task has words for it.
+    pub error_message: Option<String>,
+    /// The last error for programs, where its task has a code for it.
+    pub error_code: Option<String>,
     /// What its handler returned, as JSON text.
     #[serde(serialize_with = "as_optional_json", deserialize_with = "from_optional_json")]
     pub result: Option<String>,
@@ -262,6 +277,14 @@ impl Job {
             .as_deref()
             .map(|text| serde_json::from_str(text).map_err(|e| Error::invalid("result", e.to_string())))
             .transpose()
+    }
+
+    /// How far a job in this state is, if its handler has reported this much.
+    pub(crate) fn progress_of(state: State, reported: Option<u8>) -> u8 {
+        match state {
+            State::Success => 100,
+            _ => reported.unwrap_or(0),
+        }
     }
 
     /// What the rules need to know of it.

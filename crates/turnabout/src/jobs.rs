@@ -20,12 +20,14 @@ use crate::task::{Task, TaskSettings};
 mod explain;
 mod list;
 mod open;
+mod scope;
 mod set;
 mod watch;
 
 pub use explain::Explanation;
 pub use list::{List, Page};
 pub use open::Open;
+pub use scope::ScopedJobs;
 pub use set::{SetGroup, SetTask};
 pub use watch::Watch;
 
@@ -197,7 +199,7 @@ impl Jobs {
         List::new(self.clone())
     }
 
-    /// Cancels a job. One that waits is cancelled at once; one that an executor holds is told to stop, and will end
+    /// Cancels a job, whoever owns it; for one owner's requests see [`Jobs::of_owner`]. One that waits is cancelled at once; one that an executor holds is told to stop, and will end
     /// cancelled. A job that has succeeded or failed is a [`Error::NotCancellable`]; one that is cancelled already is
     /// no error.
     pub async fn cancel(&self, id: JobId) -> Result<Cancel> {
@@ -251,7 +253,7 @@ impl Jobs {
 
     /// Follows a job: a stream of what it becomes, from what it is now to its end.
     pub fn watch(&self, id: JobId) -> Watch {
-        Watch::new(Arc::clone(self.store()), id)
+        Watch::new(Arc::clone(self.store()), id, None)
     }
 
     /// Why a job waits, in plain words.

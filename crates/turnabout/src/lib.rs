@@ -93,20 +93,46 @@ pub mod hook;
 pub mod job;
 pub mod jobs;
 pub mod lifecycle;
+pub mod progress;
 pub mod store;
 mod submit;
 mod task;
 pub mod testing;
+#[cfg(feature = "postgres")]
+mod transaction;
+/// Without `PostgreSQL` there are no transactions for handlers.
+#[cfg(not(feature = "postgres"))]
+mod transaction {
+    #[derive(Debug)]
+    pub enum Transaction {}
+
+    impl Transaction {
+        pub(crate) async fn roll_back(&self) {
+            match *self {}
+        }
+    }
+
+    pub(crate) struct Open(pub(crate) Option<std::sync::Arc<Transaction>>);
+
+    pub(crate) fn is_collision(_: &(dyn std::error::Error + 'static)) -> bool {
+        false
+    }
+}
 pub mod turn;
 
 pub use context::{Context, HookContext};
 pub use error::{Error, Result};
 pub use executor::{Executor, ExecutorHandle, Health, HookHandler};
 pub use job::{Described, Job, JobId, Priority, State};
-pub use jobs::{Cancel, Explanation, Jobs, Page, Watch};
+pub use jobs::{Cancel, Explanation, Jobs, Page, ScopedJobs, Watch};
+pub use progress::{Cancelled, Progress};
 pub use store::Submitted;
 pub use submit::{Submission, Submit, Submitting};
-pub use task::{Args, BoxError, Failure, Refused, Task, TaskError, TaskResult, TaskSettings};
+pub use task::{Args, BoxError, Failure, Isolation, Refused, Task, TaskError, TaskResult, TaskSettings};
+#[cfg(feature = "postgres")]
+pub use submit::Within;
+#[cfg(feature = "postgres")]
+pub use transaction::{Savepoint, Transaction};
 pub use turn::Fairness;
 
 /// The code in the README compiles.

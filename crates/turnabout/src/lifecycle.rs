@@ -287,8 +287,10 @@ pub fn decide(job: &Standing, event: &Event, policy: &Policy, jitter: f64) -> Re
 
 /// Whether the start must be in the store *before* the handler runs: a crash right after must not let the job look
 /// as if it had never begun. Otherwise start marks are gathered with other writes.
-pub fn must_record_start(job: &Standing, policy: &Policy) -> bool {
-    !policy.restartable || job.losses > 0
+/// A job whose handler has a transaction (`transaction`) is recorded too: between its start and its end nobody but a
+/// cancel or the loss of its executor may write it, or the transaction could fail at the stricter isolation levels.
+pub fn must_record_start(job: &Standing, policy: &Policy, transaction: bool) -> bool {
+    transaction || !policy.restartable || job.losses > 0
 }
 
 /// The hooks that a change is about. `kept`: whether jobs that have ended are kept at all.

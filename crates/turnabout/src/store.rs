@@ -12,6 +12,7 @@ pub(crate) mod model;
 pub mod postgres;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,14 +20,15 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
 use crate::hook::{Hooks, Owed};
 #[cfg(feature = "postgres")]
 pub(crate) use crate::job::LONGEST;
 use crate::job::{Claimed, Described, Job, JobId, Meta, Priority, State, When};
 use crate::lifecycle::{Change, Event, Refusal};
-use crate::task::TaskSettings;
+use crate::task::{Isolation, TaskSettings};
+use crate::transaction::Transaction;
 use crate::turn::{Charge, Turns};
 
 #[cfg(feature = "sqlite")]
@@ -145,6 +147,21 @@ pub struct Settle {
     pub ran: Option<Duration>,
     /// The hooks that the job's task has: what they are owed by this change is noted with it.
     pub hooks: Hooks,
+    /// Whether the attempt has ever reported its progress, which is now to be forgotten.
+    pub reported: bool,
+}
+
+/// How far a held job is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The job.
+    pub id: JobId,
+    /// The number of the claim by which it is held.
+    pub number: i64,
+    /// Whole percent.
+    pub percent: u8,
+    /// What is being done at present.
+    pub step: Option<String>,
 }
 
 /// What came of a [`Settle`].
@@ -315,6 +332,30 @@ pub trait Store: Send + Sync + 'static {
 
     /// Writes what became of held jobs; one answer for each, in their order.
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>>;
+
+    /// Writes how far held jobs are, for those who look. Need not survive a crash of the store; for a job that is no longer
+    /// held by that claim nothing is written.
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()>;
+
+    /// Makes ready to give so many more handlers a transaction at a time, if the store can do that at all.
+    fn offer_transactions(&self, _handlers: usize) -> Result<()> {
+        Err(Error::invalid(
+            "transaction",
+            "only a PostgreSQL store can give handlers a transaction",
+        ))
+    }
+
+    /// Begins a transaction for the handler of a held job.
+    async fn begin(&self, _job: JobId, _isolation: Isolation) -> Result<Arc<Transaction>> {
+        Err(Error::invalid("transaction", "this store has none"))
+    }
+
+    /// Ends a held job well, inside its handler's transaction, and commits both. Unless the answer is [`Settled::Done`]
+    /// everything is rolled back (or, after an error, will be; should it have been committed all the same, then a later
+    /// [`settle`](Store::settle) by the same claim finds it done).
+    async fn conclude(&self, _executor: Uuid, _settle: &Settle, _transaction: &Transaction) -> Result<Settled> {
+        Err(Error::invalid("transaction", "this store has none"))
+    }
 
     /// Something happens to jobs: each is read, decided on and written in one transaction. Jobs that do not exist
     /// are left out of the answer.

@@ -352,6 +352,8 @@ impl std::error::Error for Shared {
 
 #[cfg(feature = "postgres")]
 mod within;
+#[cfg(feature = "postgres")]
+pub use within::Within;
 
 #[cfg(test)]
 mod tests;

@@ -72,6 +72,12 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
     /// together). A submit past that is [`Error::TooMany`](crate::Error::TooMany), and nothing is stored.
     const MAX_UNFINISHED: Option<u32> = None;
 
+    /// Whether a handler is given a transaction, and how strictly that is kept apart from others (`PostgreSQL` only: on
+    /// another store an executor of such a task does not start). What the handler writes in it and the job's success are
+    /// committed together. Where two transactions are in each other's way, the attempt counts as failed, and the job is
+    /// tried again soon.
+    const TRANSACTION: Option<Isolation> = None;
+
     /// How many units of work this job holds, unless a submit says otherwise.
     fn items(&self) -> u32 {
         1
@@ -108,6 +114,17 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
     fn after_submit(&self, _job: JobId, _jobs: &Jobs) -> impl Future<Output = Result<(), BoxError>> + Send {
         std::future::ready(Ok(()))
     }
+}
+
+/// How strictly a handler's transaction is kept apart from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// Each statement sees what others have committed by then.
+    ReadCommitted,
+    /// All statements see what others had committed when the first one ran.
+    RepeatableRead,
+    /// As if transactions ran one after the other.
+    Serializable,
 }
 
 /// A task's settings as data: what its constants say, published in the store for those who submit without the code.

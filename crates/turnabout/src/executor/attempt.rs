@@ -13,12 +13,14 @@ use super::finisher::Ending;
 use super::hand::{Held, Stop};
 use super::life::{Backoff, Bill, Life};
 use super::registry::Known;
+use super::transaction;
 use crate::context::Core;
 use crate::error::panic_message;
 use crate::job::Described;
 use crate::lifecycle::{Event, must_record_start};
 use crate::store::Settled;
 use crate::task::{Failure, TaskError, TaskResult, Verdict};
+use crate::transaction::{Open, is_collision};
 use crate::turn::Fairness;
 
 /// Messages of errors are kept up to so many bytes.
@@ -45,10 +47,23 @@ impl Drop for Occupied<'_> {
 type Done = Result<TaskResult<Option<String>>, Box<dyn Any + Send>>;
 
 async fn run(life: &Life, held: Arc<Held>) {
-    let ending = match life.plan.registry.get(&held.job.task) {
-        Some(task) if start(life, &held, task).await => handle(life, held, task).await,
-        // Cancelled before it began, or (which a store never does) a task that we do not know.
-        _ => Ending::not_started(held),
+    // A task that we do not know is never given to us.
+    let task = life.plan.registry.get(&held.job.task);
+    let started = match task {
+        Some(task) => start(life, &held, task).await.map(|open| (task, open)),
+        None => None,
+    };
+    let ending = match started {
+        Some((task, open)) => {
+            let ending = handle(life, held, task, &open).await;
+            match transaction::conclude(life, ending, open).await {
+                Some(ending) => ending,
+                // It is finished, and the store knows.
+                None => return,
+            }
+        }
+        // Cancelled before it began.
+        None => Ending::not_started(held),
     };
     if ending.held.stopped() == Some(Stop::Lost) {
         life.hand.put_away([&ending.held]);
@@ -57,19 +72,26 @@ async fn run(life: &Life, held: Arc<Held>) {
     hand_on(life, ending).await;
 }
 
-/// Records the start, where that has to be in the store before the handler runs. Says whether to go on.
-async fn start(life: &Life, held: &Arc<Held>, task: &Known) -> bool {
+/// Begins its transaction, if its task wants one, and records the start, where that has to be in the store before the
+/// handler runs. `None`: it is not to run.
+async fn start(life: &Life, held: &Arc<Held>, task: &Known) -> Option<Open> {
     if held.token.is_cancelled() {
-        return false;
+        return None;
     }
-    if must_record_start(&held.job.standing(), &task.settings.policy) && !record_start(life, held).await {
-        return false;
+    let open = match task.transaction {
+        Some(isolation) => transaction::begin(life, held, isolation).await?,
+        None => Open(None),
+    };
+    if must_record_start(&held.job.standing(), &task.settings.policy, task.transaction.is_some())
+        && !record_start(life, held).await
+    {
+        return None;
     }
     held.begin(life.watch());
-    if !held.marked.load(std::sync::atomic::Ordering::Relaxed) {
+    if !held.marked.is_known() {
         life.hand.unmarked.notify_one();
     }
-    true
+    Some(open)
 }
 
 async fn record_start(life: &Life, held: &Arc<Held>) -> bool {
@@ -79,7 +101,7 @@ async fn record_start(life: &Life, held: &Arc<Held>) -> bool {
         match life.store.start(life.incarnation, vec![mark]).await {
             Ok(refused) => {
                 let refused = refused.into_iter().find(|(id, _)| *id == held.job.id);
-                held.marked.store(true, std::sync::atomic::Ordering::Relaxed);
+                held.marked.set();
                 match refused {
                     None | Some((_, Settled::Done)) => return true,
                     Some((_, Settled::Cancelling)) => held.stop(Stop::Cancel),
@@ -99,12 +121,15 @@ async fn record_start(life: &Life, held: &Arc<Held>) -> bool {
 }
 
 /// Runs the handler until it returns, panics, or has to be dropped because it does not stop when told to.
-async fn handle(life: &Life, held: Arc<Held>, task: &Known) -> Ending {
+async fn handle(life: &Life, held: Arc<Held>, task: &Known, open: &Open) -> Ending {
     let policy = &task.settings.policy;
     let core = Core {
         held: Arc::clone(&held),
         jobs: life.plan.jobs.clone(),
         last: !policy.restartable || held.job.attempts >= policy.retries,
+        news: Arc::clone(&life.hand.news),
+        executor: life.incarnation,
+        transaction: open.0.clone(),
     };
     let span = tracing::info_span!("job", id = %held.job.id, task = %held.job.task, group = %held.job.group);
     let mut work = AssertUnwindSafe((task.handler)(core).instrument(span)).catch_unwind();
@@ -139,6 +164,7 @@ fn outcome(life: &Life, held: Arc<Held>, task: &Known, done: Option<Done>, timed
     };
     let ran = held.started().map(|started| life.watch().saturating_sub(started));
     let described = describe(&held, task, done.as_ref(), timed_out);
+    let mut collided = false;
     let (event, result, error) = match done {
         Some(Ok(Ok(result))) => (Event::Succeed, result, None),
         Some(Ok(Err(error))) => {
@@ -147,6 +173,7 @@ fn outcome(life: &Life, held: Arc<Held>, task: &Known, done: Option<Done>, timed
             } else {
                 error.verdict.event()
             };
+            collided = error.error.as_ref().is_some_and(|error| is_collision(&**error));
             (event, None, error.message())
         }
         Some(Err(panic)) => (
@@ -164,6 +191,11 @@ fn outcome(life: &Life, held: Arc<Held>, task: &Known, done: Option<Done>, timed
                 )),
             )
         }
+    };
+    let event = if collided && event == Event::Fail {
+        transaction::again_soon(&held)
+    } else {
+        event
     };
     let error = match (event, error) {
         (Event::TimeOut, error) => Some(match error.filter(|e| !e.is_empty()) {
@@ -206,7 +238,7 @@ pub(super) async fn hand_on(life: &Life, ending: Ending) {
 }
 
 /// Tells the claimer what the job cost, where that matters.
-fn bill(life: &Life, ending: &Ending) {
+pub(super) fn bill(life: &Life, ending: &Ending) {
     let cost = match life.plan.fairness {
         Fairness::Jobs => return,
         _ if !ending.started => None,

@@ -4,14 +4,17 @@
 //! one queue operation, never across an await.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::mark::Mark;
 use crate::job::{Claimed, JobId};
+use crate::progress::{Progress, Shown};
+use crate::store::Report;
 
 /// Why a handler is told to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +42,20 @@ pub(crate) struct Held {
     /// Whether its handler has ended.
     ended: AtomicBool,
     /// Whether the store knows of its start.
-    pub(super) marked: AtomicBool,
+    pub(super) marked: Mark,
     /// What its group was charged for it so far (the bits of an `f64`).
     charged: AtomicU64,
+    /// What its handler tells of itself, if it ever does.
+    inside: OnceLock<Box<Inside>>,
+}
+
+/// What the handler of a job in hand tells of itself.
+struct Inside {
+    progress: Progress,
+    /// What the store was last told.
+    told: Mutex<Option<Shown>>,
+    /// Whether it was ever told anything.
+    reported: AtomicBool,
 }
 
 impl Held {
@@ -54,9 +68,54 @@ impl Held {
             stop: AtomicU8::new(0),
             started: AtomicU64::new(0),
             ended: AtomicBool::new(false),
-            marked: AtomicBool::new(false),
+            marked: Mark::default(),
             charged: AtomicU64::new(0),
+            inside: OnceLock::new(),
         }
+    }
+
+    /// Its progress. From the first call on, `news` says when there is something to store.
+    pub(crate) fn progress(&self, news: &Arc<AtomicBool>) -> &Progress {
+        let inside = self.inside.get_or_init(|| {
+            let (token, news) = (self.token.clone(), Arc::clone(news));
+            Box::new(Inside {
+                progress: Progress::of_job(move || token.is_cancelled(), move || news.store(true, Release)),
+                told: Mutex::default(),
+                reported: AtomicBool::new(false),
+            })
+        });
+        &inside.progress
+    }
+
+    /// What there is to tell the store, if it has changed since it was last told.
+    pub(super) fn report(&self) -> Option<Report> {
+        let inside = self.inside.get()?;
+        let shown = inside.progress.news()?;
+        let mut told = inside.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.as_ref() == Some(&shown) {
+            return None;
+        }
+        *told = Some(shown.clone());
+        inside.reported.store(true, Relaxed);
+        Some(Report {
+            id: self.job.id,
+            number: self.job.number,
+            percent: shown.percent,
+            step: shown.step,
+        })
+    }
+
+    /// The store did not hear it.
+    pub(super) fn report_again(&self) {
+        if let Some(inside) = self.inside.get() {
+            *inside.told.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            inside.progress.tell_again();
+        }
+    }
+
+    /// Whether the store was ever told.
+    pub(super) fn has_reported(&self) -> bool {
+        self.inside.get().is_some_and(|inside| inside.reported.load(Relaxed))
     }
 
     /// Tells the handler to stop. The first reason stands, but nothing outweighs that the job is lost.
@@ -128,6 +187,8 @@ pub(super) struct Hand {
     pub(super) unmarked: Notify,
     /// How many jobs are held: for those who wait until there are none.
     pub(super) size: watch::Sender<usize>,
+    /// A handler has something to tell the store.
+    pub(super) news: Arc<AtomicBool>,
 }
 
 impl Hand {
@@ -143,6 +204,7 @@ impl Hand {
             room: Notify::new(),
             unmarked: Notify::new(),
             size: watch::Sender::new(0),
+            news: Arc::default(),
         }
     }
 

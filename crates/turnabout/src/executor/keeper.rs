@@ -159,10 +159,11 @@ fn release(life: &Life, job: &Job, number: i64) -> Option<Settle> {
         change,
         cancelling: job.cancelling,
         result: None,
-        error: job.error.clone(),
+        error: None,
         described: Described::default(),
         ran: None,
         hooks: life.plan.registry.hooks(&job.task),
+        reported: true,
     })
 }
 

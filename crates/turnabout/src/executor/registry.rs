@@ -15,7 +15,7 @@ use crate::hook::{Hook, Hooks, LIMIT, guard};
 use crate::job::{Described, Job};
 use crate::jobs::Jobs;
 use crate::submit::{Submitting, name};
-use crate::task::{Args, BoxError, Failure, Refused, Task, TaskError, TaskResult, TaskSettings};
+use crate::task::{Args, BoxError, Failure, Isolation, Refused, Task, TaskError, TaskResult, TaskSettings};
 
 /// A result is no longer, in bytes of JSON.
 pub(super) const MAX_RESULT: usize = 1 << 20;
@@ -32,6 +32,8 @@ type Describe = Box<dyn Fn(&Failure<'_>) -> Option<Described> + Send + Sync>;
 pub(crate) struct Known {
     pub(super) settings: TaskSettings,
     pub(super) handler: Handler,
+    /// Whether the handler is given a transaction.
+    pub(super) transaction: Option<Isolation>,
     beside: Beside,
 }
 
@@ -89,6 +91,7 @@ impl Registry {
         let handler = Arc::new(handler);
         self.insert(
             TaskSettings::of::<T>(),
+            T::TRANSACTION,
             Box::new(move |core| {
                 let (state, handler) = (Arc::clone(&state), Arc::clone(&handler));
                 // Everything that may panic happens inside the future, where the attempt catches it.
@@ -116,6 +119,7 @@ impl Registry {
         let handler = Arc::new(handler);
         self.insert(
             settings,
+            None,
             Box::new(move |core| {
                 let (state, handler) = (Arc::clone(&state), Arc::clone(&handler));
                 Box::pin(async move {
@@ -126,7 +130,7 @@ impl Registry {
         );
     }
 
-    fn insert(&mut self, settings: TaskSettings, handler: Handler) {
+    fn insert(&mut self, settings: TaskSettings, transaction: Option<Isolation>, handler: Handler) {
         let checked = name("task", &settings.name).and_then(|()| name("queue", &settings.queue));
         if let Err(error) = checked {
             self.mistaken(error);
@@ -135,6 +139,7 @@ impl Registry {
         let known = Known {
             settings,
             handler,
+            transaction,
             beside: Beside::default(),
         };
         if self.tasks.insert(name.clone(), known).is_some() {
@@ -207,6 +212,12 @@ impl Registry {
 
     pub(super) fn get(&self, task: &str) -> Option<&Known> {
         self.tasks.get(task)
+    }
+
+    /// A task whose handlers are given transactions, if there is one.
+    pub(super) fn transactional(&self) -> Option<&str> {
+        let mut names = self.tasks.values().filter(|known| known.transaction.is_some());
+        names.next().map(|known| known.settings.name.as_str())
     }
 
     /// The tasks that have hooks.

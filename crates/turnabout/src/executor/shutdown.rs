@@ -10,7 +10,7 @@ use super::finisher::Ending;
 use super::hand::Stop;
 use super::handle::Control;
 use super::life::Life;
-use super::{claimer, finisher, hooks, keeper, sweeper};
+use super::{claimer, finisher, hooks, keeper, reporter, sweeper};
 use crate::job::Described;
 use crate::lifecycle::Event;
 
@@ -25,6 +25,7 @@ pub(super) async fn live(life: &Arc<Life>, control: &Control) -> bool {
     loops.spawn(Arc::clone(life).supervise("ear", keeper::hear));
     loops.spawn(Arc::clone(life).supervise("finisher", finisher::run));
     loops.spawn(Arc::clone(life).supervise("start marks", finisher::mark_starts));
+    loops.spawn(Arc::clone(life).supervise("reporter", reporter::run));
     loops.spawn(Arc::clone(life).supervise("sweeper", sweeper::run));
     loops.spawn(Arc::clone(life).supervise("tidy", sweeper::tidy));
     loops.spawn(Arc::clone(life).supervise("hooks", hooks::run));

@@ -9,11 +9,16 @@ mod handlers;
 mod hooks;
 mod idle;
 mod leases;
+mod owners;
 mod punctual;
+mod racing;
+mod reporting;
 mod retries;
 mod setup;
 mod shutdown;
 mod tasks;
+#[cfg(feature = "postgres")]
+mod transactions;
 mod watching;
 
 use std::time::Duration;

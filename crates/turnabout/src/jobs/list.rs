@@ -5,6 +5,7 @@ use std::future::IntoFuture;
 use futures_util::future::BoxFuture;
 
 use super::Jobs;
+use super::scope::Scope;
 use crate::error::{Error, Result};
 use crate::job::{Job, JobId, State};
 use crate::store::Filter;
@@ -18,6 +19,8 @@ const MAX_PAGE: u32 = 1000;
 pub struct List {
     jobs: Jobs,
     filter: Filter,
+    /// Whose jobs are seen.
+    scope: Option<Scope>,
 }
 
 /// One page of a list.
@@ -35,7 +38,18 @@ impl List {
             limit: 100,
             ..Filter::default()
         };
-        Self { jobs, filter }
+        Self {
+            jobs,
+            filter,
+            scope: None,
+        }
+    }
+
+    pub(super) fn within(jobs: Jobs, scope: Scope) -> Self {
+        Self {
+            scope: Some(scope),
+            ..Self::new(jobs)
+        }
     }
 
     /// In this state. Said several times: in one of them.
@@ -82,13 +96,21 @@ impl List {
         self
     }
 
-    async fn page(self) -> Result<Page> {
+    async fn page(mut self) -> Result<Page> {
         let limit = self.filter.limit;
         if !(1..=MAX_PAGE).contains(&limit) {
             return Err(Error::invalid(
                 "page size",
                 format!("{limit} is not from 1 to {MAX_PAGE}"),
             ));
+        }
+        if let Some(scope) = self.scope.take()
+            && !narrow(&mut self.filter, scope)
+        {
+            return Ok(Page {
+                jobs: Vec::new(),
+                next: None,
+            });
         }
         // One more than asked for tells whether there is a next page.
         let filter = Filter {
@@ -101,6 +123,19 @@ impl List {
         let next = jobs.last().filter(|_| more).map(|job| job.id);
         Ok(Page { jobs, next })
     }
+}
+
+/// Makes a filter look at these jobs only. Says whether anything is left to look at.
+fn narrow(filter: &mut Filter, scope: Scope) -> bool {
+    let Scope { group, owner } = scope;
+    let foreign = |asked: &Option<String>, seen: &Option<String>| asked.is_some() && seen.is_some() && asked != seen;
+    let group = Some(group);
+    if foreign(&filter.group, &group) || foreign(&filter.owner, &owner) {
+        return false;
+    }
+    filter.group = group;
+    filter.owner = owner.or(filter.owner.take());
+    true
 }
 
 impl IntoFuture for List {

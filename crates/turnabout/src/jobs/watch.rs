@@ -9,13 +9,16 @@ use std::time::Duration;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
+use super::scope::Scope;
 use crate::error::{Error, Result};
-use crate::job::{Job, JobId};
+use crate::job::{Job, JobId, State};
 use crate::store::{Signal, Store};
 
 /// Signals of other processes may not reach us, so we look as well: soon at first, then less often.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 const LATER_LOOKS: Duration = Duration::from_secs(1);
+/// How far a job is, other processes do not announce at all.
+const LOOKS_AT_PROGRESS: Duration = Duration::from_millis(250);
 
 /// What a job becomes, from what it is now to its end. Ends after the job's final state, or after an error.
 pub struct Watch {
@@ -23,12 +26,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(store: Arc<dyn Store>, id: JobId) -> Self {
+    pub(super) fn new(store: Arc<dyn Store>, id: JobId, scope: Option<Arc<Scope>>) -> Self {
         // Listening begins before the first look, so that no change falls between the two.
         let signals = store.signals();
         let watcher = Watcher {
             store,
             id,
+            scope,
             signals: Some(signals),
             last: None,
             ended: false,
@@ -79,6 +83,8 @@ impl std::fmt::Debug for Watch {
 struct Watcher {
     store: Arc<dyn Store>,
     id: JobId,
+    /// Whose jobs are seen.
+    scope: Option<Arc<Scope>>,
     signals: Option<Receiver<Signal>>,
     last: Option<Job>,
     ended: bool,
@@ -94,7 +100,8 @@ impl Watcher {
             self.wait(patience).await;
         }
         loop {
-            match self.store.get(&[self.id]).await.map(|mut jobs| jobs.pop()) {
+            let found = self.store.get(&[self.id]).await.map(|mut jobs| jobs.pop());
+            match found.map(|job| job.filter(|job| self.scope.as_ref().is_none_or(|scope| scope.holds(job)))) {
                 Ok(Some(job)) if self.last.as_ref() == Some(&job) => {}
                 Ok(Some(job)) => {
                     self.ended = job.state.is_final();
@@ -107,7 +114,9 @@ impl Watcher {
                 Err(error) => return Some((Err(error), self.over())),
             }
             self.wait(patience).await;
-            patience = (patience * 2).min(LATER_LOOKS);
+            let runs = self.last.as_ref().is_some_and(|job| job.state == State::Running);
+            let most = if runs { LOOKS_AT_PROGRESS } else { LATER_LOOKS };
+            patience = (patience * 2).min(most);
         }
     }
 

@@ -14,6 +14,7 @@ mod lifecycle;
 mod limits;
 mod looking;
 mod oracle;
+mod progress;
 mod retention;
 mod rotation;
 mod settings;

@@ -18,8 +18,8 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Setting, Settle, Settled, Signal, Standpoint, Store,
-    StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Report, Setting, Settle, Settled, Signal,
+    Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::{Clock, after};
 use crate::error::Result;
@@ -102,6 +102,10 @@ impl Model {
         job.attempts = change.attempts;
         job.interruptions = change.interruptions;
         job.losses = change.losses;
+        // What was reported is the holder's, and goes with it.
+        let step = job.step.take().filter(|_| change.place == Place::Held);
+        let reported = Some(job.progress).filter(|_| change.place == Place::Held);
+        (job.step, job.progress) = (step, Job::progress_of(job.state, reported));
         match change.place {
             Place::Ready(lane) => {
                 // Out of parking or history it goes to the end of its lane; otherwise it keeps its place.
@@ -252,6 +256,14 @@ impl Store for Model {
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         let tables = &mut *self.tables();
         Ok(jobs.into_iter().map(|s| self.settle_one(tables, executor, s)).collect())
+    }
+
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
+        let tables = &mut *self.tables();
+        for report in reports {
+            self.note_progress(tables, executor, report);
+        }
+        Ok(())
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {

@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::{Object, Pool, RecyclingMethod};
 use jiff::Timestamp;
 use tokio::sync::broadcast;
 use tokio_postgres::{Config, NoTls};
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Setting, Settle, Settled, Signal, Standpoint, Store,
-    StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Report, Setting, Settle, Settled, Signal,
+    Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -25,7 +25,8 @@ use crate::group::Settings;
 use crate::hook::Owed;
 use crate::job::{Job, JobId};
 use crate::lifecycle::Event;
-use crate::task::TaskSettings;
+use crate::task::{Isolation, TaskSettings};
+use crate::transaction::Transaction;
 use crate::turn::Charge;
 
 mod change;
@@ -40,11 +41,13 @@ mod migrate;
 mod peek;
 mod prune;
 mod read;
+mod report;
 mod rows;
 mod settings;
 mod settle;
 mod sql;
 mod take;
+mod transactions;
 #[cfg(test)]
 mod tests;
 
@@ -55,6 +58,8 @@ use sql::Sql;
 /// Jobs in a `PostgreSQL` database.
 pub struct PostgresStore {
     pool: Pool,
+    /// The connections of handlers' transactions, which may be busy for long.
+    handlers: Pool,
     sql: Sql,
     options: StoreOptions,
     signals: broadcast::Sender<Signal>,
@@ -83,7 +88,9 @@ impl PostgresStore {
         let signals = broadcast::Sender::new(SIGNALS);
         let listener = tokio::spawn(listen::listen(config.clone(), options.schema.clone(), signals.clone()));
         let store = Arc::new(Self {
-            pool: connect::pool(&config, options.connections)?,
+            pool: connect::pool(&config, options.connections, RecyclingMethod::Fast)?,
+            // As many as handlers may ask for at a time, see `offer_transactions`. Handlers may leave things behind.
+            handlers: connect::pool(&config, 0, RecyclingMethod::Clean)?,
             sql: Sql::new(&options.schema),
             options,
             signals,
@@ -209,6 +216,23 @@ impl Store for PostgresStore {
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         self.write_outcomes(executor, jobs).await
+    }
+
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
+        self.write_reports(executor, reports).await
+    }
+
+    fn offer_transactions(&self, handlers: usize) -> Result<()> {
+        self.handlers.resize(self.handlers.status().max_size + handlers);
+        Ok(())
+    }
+
+    async fn begin(&self, job: JobId, isolation: Isolation) -> Result<Arc<Transaction>> {
+        self.begin_for(job, isolation).await
+    }
+
+    async fn conclude(&self, executor: Uuid, settle: &Settle, transaction: &Transaction) -> Result<Settled> {
+        self.end_within(executor, settle, transaction).await
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {

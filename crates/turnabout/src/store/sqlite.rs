@@ -56,8 +56,8 @@ use crate::task::TaskSettings;
 use crate::turn::Charge;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Setting, Settle, Settled, Signal, Standpoint, Store,
-    StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Report, Setting, Settle, Settled, Signal,
+    Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use desk::{Desk, Tx};
 use fault::Fault;
@@ -165,6 +165,11 @@ impl Store for SqliteStore {
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         self.write("settling jobs", move |tx| settling::settle(tx, executor, &jobs))
+            .await
+    }
+
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
+        self.write("writing progress", move |tx| settling::report(tx, executor, &reports))
             .await
     }
 

@@ -1,7 +1,8 @@
 //! Submitting inside a caller's own `PostgreSQL` transaction: the job exists if and only if the transaction commits.
 
 use jiff::Timestamp;
-use tokio_postgres::GenericClient;
+use tokio_postgres::{GenericClient, Row};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::error::SqlState;
 
 use super::Submit;
@@ -9,6 +10,8 @@ use crate::error::{Error, Result};
 use crate::group::Quota;
 use crate::job::{JobId, When};
 use crate::store::{MaxUnfinished, NewJob, Submitted};
+use crate::task::BoxError;
+use crate::transaction::Transaction;
 
 /// The arguments of the SQL function, in its order.
 const CALL: &str = "select job, is_new, over, allowed from {function}($1, $2, $3, $4, $5, $6, $7::float8 * interval '1 second', $8, \
@@ -31,7 +34,9 @@ impl Submit {
     /// tx.commit().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn within<C: GenericClient + Sync>(self, transaction: &mut C) -> Result<Submitted> {
+    ///
+    /// Inside a handler that has a [transaction](crate::Context::transaction): `cx.submit(..).within(cx.transaction()?)`.
+    pub async fn within(self, transaction: impl Within) -> Result<Submitted> {
         let function = self.jobs.store().submit_function().ok_or_else(|| {
             Error::invalid(
                 "transaction",
@@ -43,7 +48,37 @@ impl Submit {
     }
 }
 
-async fn call<C: GenericClient + Sync>(client: &C, sql: &str, job: &NewJob) -> Result<Submitted> {
+/// A transaction in which a job can be submitted: one of `tokio_postgres` (`&mut tx`), or a handler's own.
+pub trait Within: sealed::Sealed + Send {
+    /// Runs a statement that returns one row.
+    #[doc(hidden)]
+    fn query_one(
+        self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> impl Future<Output = std::result::Result<Row, BoxError>> + Send;
+}
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl<C: tokio_postgres::GenericClient> Sealed for &mut C {}
+    impl Sealed for &crate::transaction::Transaction {}
+}
+
+impl<C: GenericClient + Send + Sync> Within for &mut C {
+    async fn query_one(self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> std::result::Result<Row, BoxError> {
+        Ok(GenericClient::query_one(self, sql, params).await?)
+    }
+}
+
+impl Within for &Transaction {
+    async fn query_one(self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> std::result::Result<Row, BoxError> {
+        Ok(Transaction::query_one(self, sql, params).await?)
+    }
+}
+
+async fn call(client: impl Within, sql: &str, job: &NewJob) -> Result<Submitted> {
     let (at, delay) = job.when.parts();
     let expires = match job.expires {
         When::Now => None,
@@ -83,17 +118,7 @@ async fn call<C: GenericClient + Sync>(client: &C, sql: &str, job: &NewJob) -> R
             ],
         )
         .await
-        .map_err(|error| match error.code() {
-            Some(&SqlState::UNIQUE_VIOLATION) => Error::Conflict("job id"),
-            Some(&SqlState::INVALID_PARAMETER_VALUE) => {
-                Error::invalid("job", error.as_db_error().map_or("it was refused", |e| e.message()))
-            }
-            _ => Error::Store {
-                doing: "submitting inside a transaction",
-                cause: Box::new(error),
-                transient: false,
-            },
-        })?;
+        .map_err(refused)?;
     if let Some(over) = row.get::<_, Option<&str>>(2) {
         let quota = match over {
             "group" => Quota::group(&job.group),
@@ -105,6 +130,27 @@ async fn call<C: GenericClient + Sync>(client: &C, sql: &str, job: &NewJob) -> R
         id: JobId(row.get(0)),
         new: row.get(1),
     })
+}
+
+fn refused(error: BoxError) -> Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<tokio_postgres::Error>() {
+            match error.code() {
+                Some(&SqlState::UNIQUE_VIOLATION) => return Error::Conflict("job id"),
+                Some(&SqlState::INVALID_PARAMETER_VALUE) => {
+                    return Error::invalid("job", error.as_db_error().map_or("it was refused", |e| e.message()));
+                }
+                _ => break,
+            }
+        }
+        cause = error.source();
+    }
+    Error::Store {
+        doing: "submitting inside a transaction",
+        cause: error,
+        transient: false,
+    }
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use crate::hook::Owed;
 use crate::job::{Job, JobId};
 use crate::lifecycle::Event;
 use crate::store::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Setting, Settle, Settled, Signal, Standpoint, Store,
-    Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Report, Setting, Settle, Settled, Signal,
+    Standpoint, Store, Submitted, Take, Taken, Which,
 };
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -38,6 +38,8 @@ pub(super) struct Counting {
     inner: Arc<dyn Store>,
     calls: Mutex<BTreeMap<&'static str, u32>>,
     faults: Mutex<HashMap<&'static str, (Fault, u32)>>,
+    /// Where signals go to be forgotten, if nobody should hear any.
+    silence: Option<broadcast::Sender<Signal>>,
 }
 
 impl Counting {
@@ -46,6 +48,17 @@ impl Counting {
             inner: Arc::clone(inner),
             calls: Mutex::default(),
             faults: Mutex::default(),
+            silence: None,
+        })
+    }
+
+    /// As where notifications do not get through: nobody hears a signal.
+    pub(super) fn deaf(inner: &Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::clone(inner),
+            calls: Mutex::default(),
+            faults: Mutex::default(),
+            silence: Some(broadcast::Sender::new(1)),
         })
     }
 
@@ -90,7 +103,10 @@ impl Store for Counting {
     }
 
     fn signals(&self) -> broadcast::Receiver<Signal> {
-        self.inner.signals()
+        match &self.silence {
+            Some(silence) => silence.subscribe(),
+            None => self.inner.signals(),
+        }
     }
 
     async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
@@ -107,6 +123,10 @@ impl Store for Counting {
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         self.call("settle", self.inner.settle(executor, jobs)).await
+    }
+
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
+        self.call("report", self.inner.report(executor, reports)).await
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {

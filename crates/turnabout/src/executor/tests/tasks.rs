@@ -154,6 +154,7 @@ async fn a_job_submitted_by_name_is_prepared_by_its_executor(world: &World) {
         "for good, though it has retries"
     );
     assert_eq!(bad.error.as_deref(), Some("default may not see it."));
+    assert_eq!(bad.error_code.as_deref(), Some("no-access"));
     assert_eq!(seen.prepared.load(Relaxed), 2);
 }
 
@@ -237,10 +238,21 @@ async fn an_error_is_told_to_people_as_its_task_describes_it(world: &World) {
     for id in ids {
         let job = jobs.get(id).await.expect("it is there");
         assert_eq!(job.state, State::Failed);
-        told.push(job.error.expect("an error"));
+        told.push((job.error.expect("an error"), job.error_code, job.error_message));
     }
-    assert_eq!(told[0], "invalid digit found in string");
-    assert!(told[2].contains("a panic"));
+    let words = |code: &str, message: &str| (Some(code.to_owned()), Some(message.to_owned()));
+    let described: Vec<_> = told.iter().map(|(_, code, message)| (code.clone(), message.clone())).collect();
+    assert_eq!(told[0].0, "invalid digit found in string");
+    assert_eq!(
+        described,
+        [
+            words("no-number", "That is not a number."),
+            words("mine", "In my own words."),
+            words("panicked", "Something went wrong."),
+            (None, None),
+            (None, None),
+        ]
+    );
 }
 
 async fn hooks_need_a_handler_and_are_given_once(world: &World) {

@@ -153,6 +153,7 @@ impl Exec {
             described: Described::default(),
             hooks: self.settings.get(&job.task).map(|t| t.hooks).unwrap_or_default(),
             ran: (event != Event::Release).then_some(Duration::ZERO),
+            reported: true,
         }
     }
 

@@ -209,10 +209,11 @@ fn plain(jobs: Vec<Job>) -> Vec<Job> {
     jobs.into_iter().map(|job| Job { seq: 0, ..job }).collect()
 }
 
-/// The ready jobs in order of `seq`.
+/// The ready jobs of each group in order of `seq`. (Between groups it says nothing: of a batch, jobs under a limit may
+/// be stored after the others.)
 fn order(jobs: &[Job]) -> Vec<JobId> {
     let mut ready: Vec<&Job> = jobs.iter().filter(|job| job.lane.is_some()).collect();
-    ready.sort_by_key(|job| job.seq);
+    ready.sort_by_key(|job| (&job.group, job.seq));
     ready.into_iter().map(|job| job.id).collect()
 }
 

@@ -165,6 +165,8 @@ fn fresh(job: Job) -> Job {
         expires: None,
         started: None,
         error: None,
+        error_message: None,
+        error_code: None,
         result: None,
         claim: None,
         ..job

@@ -11,7 +11,7 @@ use crate::group::{Cap, Settings};
 use crate::hook::Hooks;
 use crate::job::{Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Event, Policy, decide};
-use crate::store::{Settle, Settled, Take, Taken};
+use crate::store::{Report, Settle, Settled, Signal, Take, Taken};
 use crate::turn::{Candidate, Peeked, Pick, Ring, Round, Stream, interleave};
 
 impl Model {
@@ -100,7 +100,11 @@ impl Model {
             Fence::Held(job) if job.cancelling != settle.cancelling => Settled::Cancelling,
             Fence::Held(mut job) => {
                 job.result = settle.result.or(job.result);
-                job.error = settle.error.or(job.error);
+                if settle.error.is_some() {
+                    job.error = settle.error;
+                    job.error_message = settle.described.message;
+                    job.error_code = settle.described.code;
+                }
                 if let Some(ran) = settle.ran {
                     job.started = Some(before(self.now(), ran));
                 }
@@ -109,6 +113,21 @@ impl Model {
             }
             Fence::Ended => Settled::Done,
             Fence::Gone => Settled::Lost,
+        }
+    }
+}
+
+impl Model {
+    pub(super) fn note_progress(&self, tables: &mut Tables, executor: Uuid, report: Report) {
+        let claim = Claim {
+            executor,
+            number: report.number,
+        };
+        if let Fence::Held(mut job) = tables.fence(report.id, claim) {
+            job.progress = report.percent;
+            job.step = report.step;
+            tables.put(*job);
+            self.signal(Signal::Changed(report.id));
         }
     }
 }

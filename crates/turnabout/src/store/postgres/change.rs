@@ -231,7 +231,10 @@ impl PostgresStore {
             let policy = policies.get(&job.task).copied().unwrap_or_default();
             match lifecycle::decide(&job.standing(), &Event::Lose, &policy, 0.0) {
                 Ok(change) => {
-                    lost.push(settle(&job, change));
+                    lost.push(Settle {
+                        reported: true,
+                        ..settle(&job, change)
+                    });
                     changes.push((job, change));
                 }
                 Err(Refusal::Illegal) => tracing::warn!(id = %job.id, state = %job.state, "held in a wrong state"),
@@ -260,5 +263,6 @@ fn settle(job: &Job, change: Change) -> Settle {
         described: Described::default(),
         ran: None,
         hooks: Hooks::NONE,
+        reported: false,
     }
 }

@@ -12,6 +12,8 @@ pub(super) fn job(row: &Row) -> Result<Job> {
     let executor: Option<Uuid> = row.get("executor");
     let claim: Option<i64> = row.get("claim");
     let due: Option<Timestamp> = row.get("due");
+    let state = coded("state", row.get("state"), State::from_code)?;
+    let percent = row.get::<_, Option<i16>>("percent").map(|percent| percent as u8);
     Ok(Job {
         id: JobId(row.get("id")),
         task: row.get("task"),
@@ -19,7 +21,7 @@ pub(super) fn job(row: &Row) -> Result<Job> {
         owner: row.get("owner"),
         queue: row.get("queue"),
         priority: coded("priority", row.get("priority"), Priority::from_code)?,
-        state: coded("state", row.get("state"), State::from_code)?,
+        state,
         reason: row
             .get::<_, Option<i16>>("reason")
             .map(|code| coded("reason", code, Reason::from_code))
@@ -38,7 +40,11 @@ pub(super) fn job(row: &Row) -> Result<Job> {
         attempts: row.get::<_, i32>("attempts") as u32,
         interruptions: row.get::<_, i32>("interruptions") as u32,
         losses: row.get::<_, i32>("losses") as u32,
+        progress: Job::progress_of(state, percent),
+        step: row.get("step"),
         error: row.get("error"),
+        error_message: row.get("error_message"),
+        error_code: row.get("error_code"),
         result: row.get("result"),
         subject: row.get("subject"),
         prepared: row.get("prepared"),

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed, is_missing_day};
 use crate::error::Result;
-use crate::job::{JobId, State};
+use crate::job::{Described, JobId, State};
 use crate::lifecycle::Place;
 use crate::store::{LONGEST, Settle, Settled, Signal};
 
@@ -79,6 +79,11 @@ impl PostgresStore {
             .map(|job| (job.id, job.number))
             .collect();
         let refused: HashMap<JobId, Settled> = self.why_refused(executor, &missing).await?.into_iter().collect();
+        // Finished in transactions of their handlers': the places that those gave back are not counted yet.
+        if self.has_caps() && refused.values().any(|settled| *settled == Settled::Done) {
+            self.run("giving back places", &self.sql.fold_freed, &[]).await?;
+            self.signal(Signal::Ready);
+        }
         Ok(jobs
             .iter()
             .map(|job| refused.get(&job.id).copied().unwrap_or(Settled::Done))
@@ -139,10 +144,17 @@ impl PostgresStore {
         let finish = tx.prepare(sql).await?;
         let give_back = tx.prepare(&self.sql.give_back).await?;
         let wake = tx.prepare(&self.sql.wake).await?;
+        let reported: Vec<Uuid> = jobs.iter().filter(|job| job.reported).map(|job| job.id.0).collect();
+        // Prepared only if it is needed, but before anything is sent.
+        let forget_reports = if reported.is_empty() {
+            None
+        } else {
+            Some(tx.prepare(&self.sql.forget_reports).await?)
+        };
         let caps = tx.prepare(&self.sql.lock_all_caps).await?;
         // A place under a cap that is given back may be what someone in another process waits for.
         let wakes = returning.iter().any(|job| matches!(job.change.place, Place::Ready(_))) || self.has_caps();
-        let (begun, locked, ended, returned, woken, committed) = futures_util::join!(
+        let (begun, locked, ended, returned, forgotten, woken, committed) = futures_util::join!(
             async {
                 match mode {
                     Some(mode) => tx.open(mode).await,
@@ -158,6 +170,12 @@ impl PostgresStore {
             },
             self.finish(tx, &finish, executor, &ending),
             self.give_back(tx, &give_back, executor, &returning, false),
+            async {
+                match &forget_reports {
+                    Some(forget) => tx.client().execute(forget, &[&executor, &reported]).await.map(drop),
+                    None => Ok(()),
+                }
+            },
             async {
                 if wakes {
                     tx.client().query(&wake, &[]).await.map(drop)
@@ -176,6 +194,7 @@ impl PostgresStore {
         locked?;
         let mut rows = ended?;
         rows.append(&mut returned?);
+        forgotten?;
         woken?;
         committed?;
         let freed = rows.iter().any(|row| row.get(1));
@@ -212,6 +231,7 @@ impl PostgresStore {
         let losses: Vec<i32> = jobs.iter().map(|j| j.change.losses as i32).collect();
         let result: Vec<Option<&str>> = jobs.iter().map(|j| j.result.as_deref()).collect();
         let error: Vec<Option<&str>> = jobs.iter().map(|j| j.error.as_deref()).collect();
+        let (message, code) = described(jobs);
         let ran: Vec<Option<f64>> = jobs.iter().map(|j| j.ran.map(|d| d.as_secs_f64())).collect();
         tx.client()
             .query(
@@ -230,6 +250,8 @@ impl PostgresStore {
                     &result,
                     &error,
                     &ran,
+                    &message,
+                    &code,
                 ],
             )
             .await
@@ -275,6 +297,7 @@ impl PostgresStore {
         let losses: Vec<i32> = jobs.iter().map(|j| j.change.losses as i32).collect();
         let priority: Vec<i16> = jobs.iter().map(|j| j.change.priority.code()).collect();
         let error: Vec<Option<&str>> = jobs.iter().map(|j| j.error.as_deref()).collect();
+        let (message, code) = described(jobs);
         let ran: Vec<Option<f64>> = jobs.iter().map(|j| j.ran.map(|d| d.as_secs_f64())).collect();
         let fresh = vec![fresh; jobs.len()];
         tx.client()
@@ -297,6 +320,8 @@ impl PostgresStore {
                     &delay,
                     &ran,
                     &fresh,
+                    &message,
+                    &code,
                 ],
             )
             .await
@@ -325,7 +350,7 @@ impl PostgresStore {
     }
 
     /// Why changes of held jobs were not written.
-    async fn why_refused(&self, executor: Uuid, jobs: &[(JobId, i64)]) -> Result<Vec<(JobId, Settled)>> {
+    pub(super) async fn why_refused(&self, executor: Uuid, jobs: &[(JobId, i64)]) -> Result<Vec<(JobId, Settled)>> {
         if jobs.is_empty() {
             return Ok(Vec::new());
         }
@@ -364,4 +389,13 @@ impl PostgresStore {
 /// The claim numbers that must still stand; none for jobs that nobody holds.
 fn numbers(executor: Option<Uuid>, jobs: &[&Settle]) -> Vec<Option<i64>> {
     jobs.iter().map(|j| executor.map(|_| j.number)).collect()
+}
+
+/// Words and codes of errors. Nothing at all where there are none, which is most of the time.
+fn described<'a>(jobs: &[&'a Settle]) -> (Vec<Option<&'a str>>, Vec<Option<&'a str>>) {
+    if jobs.iter().all(|j| j.described == Described::default()) {
+        return (Vec::new(), Vec::new());
+    }
+    let message = jobs.iter().map(|j| j.described.message.as_deref()).collect();
+    (message, jobs.iter().map(|j| j.described.code.as_deref()).collect())
 }

@@ -6,7 +6,7 @@ use super::desk::Tx;
 use super::fault::Fault;
 use super::hooks;
 use super::rows::{bytes, code, find, micros, moment, optional_code, uuid};
-use super::writing::{self, Live, Report};
+use super::writing::{self, Left, Live};
 use crate::clock::until;
 use crate::job::{JobId, Priority, Reason, State};
 use crate::lifecycle::{Event, Place, Policy, Standing, decide};
@@ -44,7 +44,7 @@ pub(super) fn change_one(tx: &mut Tx<'_>, id: JobId, event: &Event, policy: &Pol
         if found.ended {
             writing::write_ended(tx, &found, change)?;
         } else {
-            writing::write(tx, &Live::from(&found), change, &Report::default())?;
+            writing::write(tx, &Live::from(&found), change, &Left::default())?;
         }
         if change.cancelling && change.place == Place::Held {
             tx.cancel(id);

@@ -50,6 +50,7 @@ pub(super) fn prune(tx: &mut Tx<'_>) -> Result<u64, Fault> {
     if let Some(end) = before(tx, ACCOUNT_KEPT) {
         tx.connection.prepare_cached(sql!("prune_accounts"))?.execute([end])?;
     }
+    tx.connection.prepare_cached(sql!("prune_reports"))?.execute([])?;
     // Each row of this pragma is a page given back; unread, it would stop at the first.
     let mut vacuum = tx
         .connection

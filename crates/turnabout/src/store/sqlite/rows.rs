@@ -112,6 +112,7 @@ fn found(row: &Row<'_>, ended: bool) -> rusqlite::Result<Found> {
 pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
     let time = |at: usize| -> rusqlite::Result<Option<Timestamp>> { Ok(row.get::<_, Option<i64>>(at)?.map(moment)) };
     let executor = optional_uuid(row, 12)?;
+    let state = code(row, 6, State::from_code)?;
     let number: Option<i64> = row.get(13)?;
     Ok(Job {
         id: JobId(uuid(row, 0)?),
@@ -120,7 +121,7 @@ pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
         owner: row.get(3)?,
         queue: row.get(4)?,
         priority: code(row, 5, Priority::from_code)?,
-        state: code(row, 6, State::from_code)?,
+        state,
         reason: optional_code(row, 7, Reason::from_code)?,
         cancelling: row.get(8)?,
         lane: optional_code(row, 9, Lane::from_code)?,
@@ -143,7 +144,11 @@ pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
         args: row.get(25)?,
         error: row.get(26)?,
         result: row.get(27)?,
-        subject: row.get(28)?,
-        prepared: row.get(29)?,
+        error_message: row.get(28)?,
+        error_code: row.get(29)?,
+        progress: Job::progress_of(state, row.get(30)?),
+        step: row.get(31)?,
+        subject: row.get(32)?,
+        prepared: row.get(33)?,
     })
 }

@@ -74,6 +74,8 @@ CREATE TABLE job (
     limited       INTEGER NOT NULL DEFAULT 0,
     error         TEXT,
     result        TEXT,
+    error_message TEXT,
+    error_code    TEXT,
     CHECK ((lane IS NOT NULL) + (due IS NOT NULL) + (executor IS NOT NULL) = 1)
 ) STRICT, WITHOUT ROWID;
 
@@ -116,7 +118,9 @@ CREATE TABLE job_history (
     args          TEXT    NOT NULL,
     prepared      INTEGER NOT NULL,
     error         TEXT,
-    result        TEXT
+    result        TEXT,
+    error_message TEXT,
+    error_code    TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX history_by_end ON job_history (finished);
@@ -132,6 +136,14 @@ CREATE TABLE owed (
     due    INTEGER NOT NULL,
     job    TEXT    NOT NULL
 ) STRICT;
+
+CREATE TABLE progress (
+    job      BLOB    NOT NULL PRIMARY KEY,
+    executor BLOB    NOT NULL,
+    claim    INTEGER NOT NULL,
+    percent  INTEGER NOT NULL,
+    step     TEXT
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE ring (
     kind  TEXT    NOT NULL PRIMARY KEY,

@@ -7,12 +7,12 @@ use uuid::Uuid;
 use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{self, bytes, micros};
-use super::writing::{self, Live, Report};
+use super::writing::{self, Left, Live};
 use super::{hooks, settings};
 use crate::hook;
 use crate::job::{Claim, JobId, State};
 use crate::lifecycle::Place;
-use crate::store::{Settle, Settled};
+use crate::store::{Report, Settle, Settled};
 
 /// A job that is held by the claim that was named.
 struct Held {
@@ -113,15 +113,18 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, quick: bool) -> Res
         claim: Some(claim),
         cancelling: job.cancelling,
     };
-    let report = Report {
+    let report = Left {
         error: job.error.as_deref(),
         result: job.result.as_deref(),
         started: job
             .ran
             .and_then(|ran| SignedDuration::try_from(ran).ok())
             .and_then(|ran| tx.now.checked_sub(ran).ok()),
+        message: job.described.message.as_deref(),
+        code: job.described.code.as_deref(),
     };
     if quick && job.change.place == Place::History && writing::finish(tx, &live, &job.change, &report)? {
+        forget_report(tx, job)?;
         tx.changed(job.id);
         return Ok(Settled::Done);
     }
@@ -139,5 +142,33 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, quick: bool) -> Res
         ..live
     };
     writing::write(tx, &live, &job.change, &report)?;
+    forget_report(tx, job)?;
     Ok(Settled::Done)
+}
+
+fn forget_report(tx: &Tx<'_>, job: &Settle) -> Result<(), Fault> {
+    if job.reported {
+        tx.connection
+            .prepare_cached(sql!("forget_report"))?
+            .execute([bytes(&job.id.0)])?;
+    }
+    Ok(())
+}
+
+/// Writes how far held jobs are.
+pub(super) fn report(tx: &mut Tx<'_>, executor: Uuid, reports: &[Report]) -> Result<(), Fault> {
+    let mut statement = tx.connection.prepare_cached(sql!("report"))?;
+    for report in reports {
+        let written = statement.execute(params![
+            bytes(&report.id.0),
+            bytes(&executor),
+            report.number,
+            report.percent,
+            report.step,
+        ])?;
+        if written > 0 {
+            tx.changed(report.id);
+        }
+    }
+    Ok(())
 }

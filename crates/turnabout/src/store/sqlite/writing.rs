@@ -42,10 +42,12 @@ impl<'a> From<&'a Found> for Live<'a> {
 
 /// What an attempt left behind. What is not said stays as it was.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Report<'a> {
+pub(super) struct Left<'a> {
     pub(super) error: Option<&'a str>,
     pub(super) result: Option<&'a str>,
     pub(super) started: Option<Timestamp>,
+    pub(super) message: Option<&'a str>,
+    pub(super) code: Option<&'a str>,
 }
 
 /// Where an unfinished job is: exactly one of the three.
@@ -57,7 +59,7 @@ enum Spot {
 }
 
 /// Writes a change to an unfinished job, gives back its places under caps, and notes whom to tell.
-pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &Report<'_>) -> Result<(), Fault> {
+pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &Left<'_>) -> Result<(), Fault> {
     match change.place {
         Place::History if tx.retention.is_zero() => forget(tx, job)?,
         Place::History => {
@@ -84,7 +86,7 @@ pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &R
     Ok(())
 }
 
-fn update(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Report<'_>, spot: Spot) -> Result<(), Fault> {
+fn update(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Left<'_>, spot: Spot) -> Result<(), Fault> {
     let (lane, seq) = match spot {
         Spot::Lane(lane, seq) => (Some(lane.code()), seq),
         _ => (None, job.seq),
@@ -114,12 +116,14 @@ fn update(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Report<'_>, spo
         report.error,
         report.result,
         report.started.map(micros),
+        report.message,
+        report.code,
     ])?;
     Ok(())
 }
 
 /// Moves a job to the history, if it is (still) held by that claim and a cancel is as far as it was. Says whether.
-pub(super) fn finish(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Report<'_>) -> Result<bool, Fault> {
+pub(super) fn finish(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Left<'_>) -> Result<bool, Fault> {
     let finished = tx.connection.prepare_cached(sql!("finish"))?.execute(params![
         bytes(&job.id.0),
         change.priority.code(),
@@ -135,6 +139,8 @@ pub(super) fn finish(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Repo
         job.claim.as_ref().map(|c| bytes(&c.executor)),
         job.claim.map(|c| c.number),
         job.cancelling,
+        report.message,
+        report.code,
     ])?;
     if finished > 0 {
         forget(tx, job)?;

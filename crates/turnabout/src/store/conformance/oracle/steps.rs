@@ -1,5 +1,6 @@
 //! The operations that the oracle chooses from.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -9,7 +10,7 @@ use crate::error::Error;
 use crate::group::{GroupSettings, TaskLimits};
 use crate::job::{Claimed, JobId, Meta, Priority, State, When};
 use crate::lifecycle::Event;
-use crate::store::{Changed, Filter, MaxUnfinished, NewJob, Setting, Settle, Settled, Store, Submitted, Which};
+use crate::store::{Changed, Filter, MaxUnfinished, NewJob, Report, Setting, Settle, Settled, Store, Submitted, Which};
 
 impl Oracle {
     pub(super) async fn step(&mut self) {
@@ -20,7 +21,8 @@ impl Oracle {
         match step {
             0..22 => self.submit().await,
             22..44 => self.take().await,
-            44..50 => self.start().await,
+            44..48 => self.start().await,
+            48..50 => self.report().await,
             50..65 => self.settle().await,
             65..68 => self.stale().await,
             68..71 => self.finish_all().await,
@@ -208,6 +210,27 @@ impl Oracle {
     }
 
     /// What a claim that is over still tries to write.
+    async fn report(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        let held = &self.held[self.rng.usize(..self.held.len())];
+        let report = Report {
+            id: held.job.id,
+            number: held.job.number - i64::from(self.rng.u8(..8) == 0),
+            percent: self.rng.u8(..100),
+            step: self.rng.bool().then(|| format!("step {}", self.rng.u8(..))),
+        };
+        let executor = held.executor;
+        self.note(format!("{executor} reports {report:?}"));
+        for store in [self.model.clone() as Arc<dyn Store>, self.store.clone()] {
+            store
+                .report(executor, vec![report.clone()])
+                .await
+                .expect("report works");
+        }
+    }
+
     async fn stale(&mut self) {
         if self.past.is_empty() {
             return;

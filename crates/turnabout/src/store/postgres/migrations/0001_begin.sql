@@ -32,7 +32,9 @@ create table turnabout.job (
     args          text not null,
     meta          text,
     subject       text,
-    error         text
+    error         text,
+    error_message text,                      -- the same for people, and for programs, as the task describes it
+    error_code    text
 ) with (
     -- Room for the start mark beside the claimed row, and vacuum long before dead rows pile up.
     fillfactor = 80,
@@ -77,9 +79,21 @@ create table turnabout.job_history (
     meta          text,
     subject       text,
     error         text,
+    error_message text,
+    error_code    text,
     result        text
 ) partition by range (id);
 create index job_history_group on turnabout.job_history ("group", id);
+
+-- How far held jobs are, as their handlers report it. Not written to the WAL: after a crash they report again. Apart from
+-- the jobs, so that a handler's transaction finds its own row unchanged. Updates stay on their page.
+create unlogged table turnabout.progress (
+    job      uuid primary key,
+    executor uuid not null,                  -- by which claim: what an earlier one reported does not count
+    claim    bigint not null,
+    percent  smallint not null,
+    step     text
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
 -- Who runs jobs. A claim holds this row, so that one that was reaped takes nothing more.
 create table turnabout.executor (

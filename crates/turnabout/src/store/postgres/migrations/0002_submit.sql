@@ -213,11 +213,14 @@ $$;
 create view turnabout.jobs as
     select id, task, "group", owner, queue, subject, (array['high', 'normal', 'low'])[priority] as priority,
         (array['waiting', 'scheduled', 'running', 'stuck', 'success', 'failed', 'cancelled'])[state + 1] as state,
-        cancelling, items, attempts, submitted, due, started, null::timestamptz as finished, args::json as args, error,
-        null::json as result
-    from turnabout.job
+        cancelling, items, attempts, submitted, due, started, null::timestamptz as finished,
+        coalesce((select p.percent from turnabout.progress p
+            where p.job = j.id and p.executor = j.executor and p.claim = j.claim), 0) as progress,
+        args::json as args, error, error_message, error_code, null::json as result
+    from turnabout.job j
     union all
     select id, task, "group", owner, queue, subject, (array['high', 'normal', 'low'])[priority],
         (array['waiting', 'scheduled', 'running', 'stuck', 'success', 'failed', 'cancelled'])[state + 1],
-        false, items, attempts, submitted, null, started, finished, args::json, error, result::json
+        false, items, attempts, submitted, null, started, finished, case state when 4 then 100 else 0 end, args::json,
+        error, error_message, error_code, result::json
     from turnabout.job_history;

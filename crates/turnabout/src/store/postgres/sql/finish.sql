@@ -1,16 +1,18 @@
 -- Moves jobs to the ended ones. By primary key; the fence: only while the claim stands (or, for a job that nobody
 -- holds, still nobody does) and cancelling is as it was when this was decided. Gives back the places under caps.
--- $1 executor, $2 now (null: the server's); then one entry a job.
+-- $1 executor, $2 now (null: the server's); then one entry a job; $14 and $15 are empty where no task described an error.
 with done as (
     delete from turnabout.job j
     using unnest($3::uuid[], $4::bigint[], $5::boolean[], $6::smallint[], $7::smallint[], $8::int[], $9::int[],
-        $10::int[], $11::text[], $12::text[], $13::double precision[])
-        as d (id, claim, cancelling, state, reason, attempts, interruptions, losses, result, error, ran)
+        $10::int[], $11::text[], $12::text[], $13::double precision[], $14::text[], $15::text[])
+        as d (id, claim, cancelling, state, reason, attempts, interruptions, losses, result, error, ran, message, code)
     where j.id = d.id and j.executor is not distinct from $1 and j.claim is not distinct from d.claim
         and j.cancelling = d.cancelling
     returning j.id, j.submitted, j.expires, j.started, j.executor, j.claim, j.parent, j.items, j.priority, j.queue, j."group",
         j.task, j.owner, j.unique_key, j.args, j.meta, d.state, d.reason, d.attempts, d.interruptions, d.losses,
-        d.result, coalesce(d.error, j.error) as error, d.ran, j.subject, j.prepared
+        d.result, coalesce(d.error, j.error) as error, d.ran, j.subject, j.prepared,
+        case when d.error is null then j.error_message else d.message end as error_message,
+        case when d.error is null then j.error_code else d.code end as error_code
 ),
 freed as (
     update turnabout.cap c set running = greatest(c.running - n.jobs, 0)
@@ -29,10 +31,10 @@ freed as (
 kept as (
     insert into turnabout.job_history (id, submitted, expires, started, finished, executor, claim, parent, attempts,
         interruptions, losses, items, state, priority, reason, queue, "group", task, owner, unique_key, args, meta,
-        error, result, subject, prepared)
+        error, error_message, error_code, result, subject, prepared)
     select id, submitted, expires, coalesce(n.now - make_interval(secs => ran), started), n.now, executor, claim, parent,
         attempts, interruptions, losses, items, state, priority, reason, queue, "group", task, owner, unique_key,
-        args, meta, error, result, subject, prepared
+        args, meta, error, error_message, error_code, result, subject, prepared
     from done, (select coalesce($2, clock_timestamp()) as now) n
 )
 select id, exists (select from freed) as freed from done

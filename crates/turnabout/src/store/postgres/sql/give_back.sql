@@ -1,12 +1,15 @@
 -- Gives jobs back: into their lane, or parked until later. By primary key, behind the same fence as finish.sql.
 -- $1 executor, $2 now (null: the server's); then one entry a job. `lane` null: parked for `delay` seconds from now;
--- with neither: it stays parked as it is. `fresh`: a new place at the end of the lane.
+-- with neither: it stays parked as it is. `fresh`: a new place at the end of the lane. $17 and $18 are empty where no
+-- task described an error.
 with back as (
     update turnabout.job j
     set state = d.state, reason = d.reason, lane = coalesce(d.lane, j.lane), attempts = d.attempts,
         interruptions = d.interruptions,
         losses = d.losses, priority = d.priority, executor = null, claim = null, cancelling = false,
         error = coalesce(d.error, j.error),
+        error_message = case when d.error is null then j.error_message else d.message end,
+        error_code = case when d.error is null then j.error_code else d.code end,
         started = coalesce(coalesce($2, clock_timestamp()) - make_interval(secs => d.ran), j.started),
         due = case
             when d.lane is not null then null
@@ -16,9 +19,9 @@ with back as (
         seq = case when d.fresh then nextval('turnabout.job_seq') else j.seq end
     from unnest($3::uuid[], $4::bigint[], $5::boolean[], $6::smallint[], $7::smallint[], $8::smallint[], $9::int[],
         $10::int[], $11::int[], $12::smallint[], $13::text[], $14::double precision[], $15::double precision[],
-        $16::boolean[])
+        $16::boolean[], $17::text[], $18::text[])
         as d (id, claim, cancelling, state, reason, lane, attempts, interruptions, losses, priority, error, delay,
-            ran, fresh)
+            ran, fresh, message, code)
     where j.id = d.id and j.executor is not distinct from $1 and j.claim is not distinct from d.claim
         and j.cancelling = d.cancelling
     returning j.id, j."group", j.task

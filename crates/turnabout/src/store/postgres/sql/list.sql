@@ -1,17 +1,18 @@
 -- A page of jobs, newest id first, over live and ended ones. Walks the primary keys backwards (or job_history_group).
 -- $1 states, $2 task, $3 group, $4 owner, $5 queue, $6 before, $7 limit; null: any.
-(select id, seq, submitted, due, expires, started, null::timestamptz as finished, executor, claim, parent, attempts,
+(select j.id, seq, submitted, due, expires, started, null::timestamptz as finished, j.executor, j.claim, parent, attempts,
     interruptions, losses, items, state, lane, priority, reason, cancelling, queue, "group", task, owner, unique_key,
-    args, meta, error, null as result, subject, prepared
-from turnabout.job
+    args, meta, error, error_message, error_code, null as result, p.percent, p.step, subject, prepared
+from turnabout.job j
+    left join turnabout.progress p on p.job = j.id and p.executor = j.executor and p.claim = j.claim
 where ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
     and ($3::text is null or "group" = $3) and ($4::text is null or owner = $4)
-    and ($5::text is null or queue = $5) and ($6::uuid is null or id < $6)
-order by id desc limit $7)
+    and ($5::text is null or queue = $5) and ($6::uuid is null or j.id < $6)
+order by j.id desc limit $7)
 union all
 (select id, 0::bigint as seq, submitted, null, expires, started, finished, executor, claim, parent, attempts,
     interruptions, losses, items, state, null, priority, reason, false, queue, "group", task, owner, unique_key,
-    args, meta, error, result, subject, prepared
+    args, meta, error, error_message, error_code, result, null, null, subject, prepared
 from turnabout.job_history
 where ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
     and ($3::text is null or "group" = $3) and ($4::text is null or owner = $4)

@@ -1,6 +1,8 @@
--- Live jobs by id.
-select id, seq, submitted, due, expires, started, null::timestamptz as finished, executor, claim, parent, attempts,
+-- Live jobs by id, and how far those are that report it (by the claim that holds them: what an earlier one reported does
+-- not count).
+select j.id, seq, submitted, due, expires, started, null::timestamptz as finished, j.executor, j.claim, parent, attempts,
     interruptions, losses, items, state, lane, priority, reason, cancelling, queue, "group", task, owner, unique_key,
-    args, meta, error, null as result,
-    subject, prepared
-from turnabout.job where id = any ($1)
+    args, meta, error, error_message, error_code, null as result, p.percent, p.step, subject, prepared
+from turnabout.job j
+    left join turnabout.progress p on p.job = j.id and p.executor = j.executor and p.claim = j.claim
+where j.id = any ($1)

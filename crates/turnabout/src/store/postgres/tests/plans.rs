@@ -193,7 +193,7 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
         (
             Prepared::hot("finish", &sql.finish),
             format!(
-                "'{me}', null, {live}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}",
+                "'{me}', null, {live}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, '{{}}', '{{}}'",
                 n("1"),
                 n("f"),
                 n("4"),
@@ -213,7 +213,7 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
         (
             Prepared::hot("give_back", &sql.give_back),
             format!(
-                "'{me}', null, {live}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}",
+                "'{me}', null, {live}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, '{{}}', '{{}}'",
                 n("1"),
                 n("f"),
                 n("0"),
@@ -228,6 +228,14 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
                 n("null"),
                 n("f")
             ),
+        ),
+        (
+            Prepared::hot("report", &sql.report),
+            format!("'{me}', {live}, {}, {}, {}", n("1"), n("50"), n("\"step 1\"")),
+        ),
+        (
+            Prepared::hot("forget_reports", &sql.forget_reports),
+            format!("'{me}', {live}"),
         ),
         (Prepared::hot("lock_due", &sql.lock_due), format!("null, {BATCH}")),
         (

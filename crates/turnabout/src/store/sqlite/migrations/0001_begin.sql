@@ -35,6 +35,8 @@ CREATE TABLE job (
     limited       INTEGER NOT NULL DEFAULT 0,
     error         TEXT,
     result        TEXT,
+    error_message TEXT,
+    error_code    TEXT,
     CHECK ((lane IS NOT NULL) + (due IS NOT NULL) + (executor IS NOT NULL) = 1)
 ) STRICT, WITHOUT ROWID;
 
@@ -75,11 +77,22 @@ CREATE TABLE job_history (
     args          TEXT    NOT NULL,
     prepared      INTEGER NOT NULL,
     error         TEXT,
-    result        TEXT
+    result        TEXT,
+    error_message TEXT,
+    error_code    TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX history_by_group ON job_history ("group");
 CREATE INDEX history_by_end ON job_history (finished);
+
+-- How far held jobs are, as their handlers report it, and by which claim: what an earlier one reported does not count.
+CREATE TABLE progress (
+    job      BLOB    NOT NULL PRIMARY KEY,
+    executor BLOB    NOT NULL,
+    claim    INTEGER NOT NULL,
+    percent  INTEGER NOT NULL,
+    step     TEXT
+) STRICT, WITHOUT ROWID;
 
 -- Numbers that only grow: `seq`, the place of the last job in its lane, and `settings`, the settings' version.
 CREATE TABLE counter (

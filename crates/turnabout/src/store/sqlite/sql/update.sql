@@ -3,5 +3,6 @@
 UPDATE job
 SET state = ?2, reason = ?3, cancelling = ?4, priority = ?5, attempts = ?6, interruptions = ?7, losses = ?8,
     lane = ?9, seq = ?10, due = ?11, executor = ?12, claim = ?13,
-    error = coalesce(?14, error), result = coalesce(?15, result), started = coalesce(?16, started)
+    error = coalesce(?14, error), result = coalesce(?15, result), started = coalesce(?16, started),
+    error_message = iif(?14 IS NULL, error_message, ?17), error_code = iif(?14 IS NULL, error_code, ?18)
 WHERE id = ?1

@@ -85,6 +85,7 @@ impl Hand {
             described: Described::default(),
             hooks: Hooks::NONE,
             ran: Some(Duration::from_secs(2)),
+            reported: false,
         };
         self.store.settle(self.executor, vec![settle]).await.expect("settled")[0]
     }
@@ -156,6 +157,7 @@ async fn a_job_runs_and_its_end_is_written_once() {
         described: Described::default(),
         hooks: Hooks::NONE,
         ran: None,
+        reported: false,
     };
     let lost = store.settle(hand.executor, vec![other]).await.expect("an answer");
     assert_eq!(lost, [Settled::Lost]);

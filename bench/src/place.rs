@@ -1,6 +1,6 @@
 //! A fresh store for each measurement, gone afterwards: a file in a folder of its own, or a schema of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -9,8 +9,6 @@ use clap::ValueEnum;
 use tempfile::TempDir;
 use tokio_postgres::{Client, NoTls};
 use turnabout::Jobs;
-
-use crate::History;
 
 /// Which store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -28,6 +26,22 @@ impl Store {
     }
 }
 
+/// Whether ended jobs are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum History {
+    None,
+    Kept,
+}
+
+impl History {
+    fn retention(self) -> Duration {
+        match self {
+            Self::None => Duration::ZERO,
+            Self::Kept => Duration::from_hours(30 * 24),
+        }
+    }
+}
+
 /// Where stores are made.
 pub(crate) struct Place {
     pub(crate) store: Store,
@@ -35,16 +49,31 @@ pub(crate) struct Place {
     dir: PathBuf,
 }
 
+/// How another process opens the same store.
+pub(crate) struct Address {
+    pub(crate) url: String,
+    pub(crate) schema: String,
+    pub(crate) retention: Duration,
+}
+
+impl Address {
+    pub(crate) async fn open(&self) -> Result<Jobs> {
+        let open = Jobs::open(&self.url).retention(self.retention).schema(&self.schema);
+        Ok(open.await?)
+    }
+}
+
 /// A store that is open.
 pub(crate) struct Open {
     pub(crate) jobs: Jobs,
-    /// What has to be removed: a schema, or a folder.
-    schema: Option<(Client, String)>,
-    _folder: Option<TempDir>,
+    pub(crate) address: Address,
+    /// A connection of our own to the server.
+    pub(crate) client: Option<Client>,
+    folder: Option<TempDir>,
 }
 
 impl Place {
-    pub(crate) fn new(store: Store, url: &str, dir: &std::path::Path) -> Self {
+    pub(crate) fn new(store: Store, url: &str, dir: &Path) -> Self {
         Self {
             store,
             url: url.to_owned(),
@@ -52,37 +81,40 @@ impl Place {
         }
     }
 
+    /// The server's address.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// A new, empty store.
     pub(crate) async fn open(&self, history: History) -> Result<Open> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let retention = match history {
-            History::None => Duration::ZERO,
-            History::Kept => Duration::from_hours(30 * 24),
-        };
-        match self.store {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        // Also the name by which the server knows our connections.
+        let schema = format!("bench_{}_{number}", std::process::id());
+        let (url, client, folder) = match self.store {
             Store::Sqlite => {
                 let folder = self.folder()?;
                 let url = format!("sqlite://{}", folder.path().join("jobs.db").display());
-                Ok(Open {
-                    jobs: Jobs::open(url).retention(retention).await?,
-                    schema: None,
-                    _folder: Some(folder),
-                })
+                (url, None, Some(folder))
             }
             Store::Postgres => {
-                let number = COUNT.fetch_add(1, Ordering::Relaxed);
-                let schema = format!("bench_{}_{number}", std::process::id());
                 let client = self.connect().await?;
                 // What earlier measurements left to be written is not ours to pay for.
-                client.batch_execute("checkpoint").await?;
-                let jobs = Jobs::open(&self.url).retention(retention).schema(&schema).await?;
-                Ok(Open {
-                    jobs,
-                    schema: Some((client, schema)),
-                    _folder: None,
-                })
+                client
+                    .batch_execute("set client_min_messages = warning; checkpoint")
+                    .await?;
+                (named(&self.url, &schema), Some(client), None)
             }
-        }
+        };
+        let retention = history.retention();
+        let address = Address { url, schema, retention };
+        Ok(Open {
+            jobs: address.open().await?,
+            address,
+            client,
+            folder,
+        })
     }
 
     /// A new folder for a file of ours.
@@ -97,19 +129,36 @@ impl Place {
 
     /// A connection of our own.
     pub(crate) async fn connect(&self) -> Result<Client> {
-        let (client, connection) = tokio_postgres::connect(&self.url, NoTls)
-            .await
-            .context("connecting to the PostgreSQL server of --pg-url or PG_URL")?;
-        tokio::spawn(connection);
-        Ok(client)
+        connect(&self.url).await
     }
 }
 
+pub(crate) async fn connect(url: &str) -> Result<Client> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls)
+        .await
+        .context("connecting to the PostgreSQL server of --pg-url or PG_URL")?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// A URL whose connections have this name.
+fn named(url: &str, name: &str) -> String {
+    let separator = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{separator}application_name={name}")
+}
+
 impl Open {
+    /// A second handle, with connections of its own, as another process would have.
+    pub(crate) async fn another(&self) -> Result<Jobs> {
+        self.address.open().await
+    }
+
     /// As the server would do by itself, were it given a minute.
     pub(crate) async fn analyze(&self) -> Result<()> {
-        if let Some((client, schema)) = &self.schema {
-            client.batch_execute(&format!("analyze {schema}.job")).await?;
+        if let Some(client) = &self.client {
+            client
+                .batch_execute(&format!("analyze {}.job", self.address.schema))
+                .await?;
         }
         Ok(())
     }
@@ -120,13 +169,42 @@ impl Open {
         Ok(counts.ready + counts.parked + counts.held)
     }
 
+    /// Holds a snapshot open until it is dropped, as a long report or a forgotten session would.
+    pub(crate) async fn pin(&self) -> Result<Pin> {
+        if self.folder.is_some() {
+            let path = self.address.url.trim_start_matches("sqlite://").to_owned();
+            let file = rusqlite::Connection::open(path)?;
+            file.execute_batch("begin")?;
+            file.query_row("select count(*) from sqlite_master", [], |_| Ok(()))?;
+            return Ok(Pin {
+                _file: Some(file),
+                _client: None,
+            });
+        }
+        let client = connect(&self.address.url).await?;
+        client
+            .batch_execute("begin isolation level repeatable read; select count(*) from pg_class")
+            .await?;
+        Ok(Pin {
+            _file: None,
+            _client: Some(client),
+        })
+    }
+
     /// Removes the store.
     pub(crate) async fn close(self) -> Result<()> {
         drop(self.jobs);
-        if let Some((client, schema)) = self.schema {
-            client.batch_execute("set client_min_messages = warning").await?;
-            client.batch_execute(&format!("drop schema {schema} cascade")).await?;
+        if let Some(client) = self.client {
+            client
+                .batch_execute(&format!("drop schema {} cascade", self.address.schema))
+                .await?;
         }
         Ok(())
     }
+}
+
+/// A snapshot that is held open.
+pub(crate) struct Pin {
+    _file: Option<rusqlite::Connection>,
+    _client: Option<Client>,
 }

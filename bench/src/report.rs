@@ -1,201 +1,127 @@
-//! What was measured: a line of JSON for each result, and tables of medians at the end.
+//! What was measured: a line of JSON for each result.
 
+use std::path::Path;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::place::Store;
 
 /// One result.
-pub(crate) struct Measured {
-    scenario: &'static str,
-    store: Store,
-    settings: Vec<(&'static str, Value)>,
-    values: Vec<(&'static str, f64)>,
+pub(crate) struct Measured(Line);
+
+/// One result, as it is printed and read again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Line {
+    pub(crate) scenario: String,
+    pub(crate) store: String,
+    pub(crate) settings: Map<String, Value>,
+    pub(crate) repeat: u32,
+    pub(crate) values: Map<String, Value>,
 }
 
 impl Measured {
-    pub(crate) fn new(scenario: &'static str, store: Store) -> Self {
-        Self {
-            scenario,
-            store,
-            settings: Vec::new(),
-            values: Vec::new(),
+    pub(crate) fn new(scenario: &str, store: Store) -> Self {
+        Self(Line {
+            scenario: scenario.to_owned(),
+            store: store.name().to_owned(),
+            settings: Map::new(),
+            repeat: 0,
+            values: Map::new(),
+        })
+    }
+
+    pub(crate) fn setting(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.settings.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// To three decimal places.
+    pub(crate) fn value(mut self, name: &str, value: f64) -> Self {
+        let value = json!((value * 1000.0).round() / 1000.0);
+        self.0.values.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Where the system does not tell, there is no value.
+    pub(crate) fn maybe(self, name: &str, value: Option<f64>) -> Self {
+        match value {
+            Some(value) => self.value(name, value),
+            None => self,
         }
     }
 
-    pub(crate) fn setting(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.settings.push((name, value.into()));
-        self
+    pub(crate) fn values(self, values: impl IntoIterator<Item = (&'static str, f64)>) -> Self {
+        values
+            .into_iter()
+            .fold(self, |all, (name, value)| all.value(name, value))
     }
 
-    pub(crate) fn value(mut self, name: &'static str, value: f64) -> Self {
-        self.values.push((name, value));
-        self
-    }
-
-    /// What repeats of the same measurement have in common.
-    fn title(&self) -> String {
-        let settings: Vec<String> = self
-            .settings
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        format!("{} {}", self.store.name(), settings.join(" "))
+    /// Jobs in so much time, beside what the bare storage engine does in a second.
+    pub(crate) fn rate(self, jobs: u64, time: Duration, ceiling: f64) -> Self {
+        let rate = jobs as f64 / time.as_secs_f64();
+        self.value("per_s", rate)
+            .value("ceiling_per_s", ceiling)
+            .value("of_ceiling", rate / ceiling)
     }
 }
 
 /// All results.
 #[derive(Default)]
 pub(crate) struct Report {
-    results: Vec<Measured>,
+    lines: Vec<Line>,
 }
 
 impl Report {
     /// Prints a result at once, and keeps it for the table.
-    pub(crate) fn add(&mut self, measured: Measured, repeat: u32) {
-        let values: Map<String, Value> = measured
-            .values
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), json!((value * 1000.0).round() / 1000.0)))
-            .collect();
-        let settings: Map<String, Value> = measured
-            .settings
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), value.clone()))
-            .collect();
-        let line = json!({
-            "scenario": measured.scenario,
-            "store": measured.store.name(),
-            "settings": settings,
-            "repeat": repeat,
-            "values": values,
-        });
-        println!("{line}");
-        self.results.push(measured);
+    pub(crate) fn add(&mut self, measured: Measured, repeat: u32) -> Result<()> {
+        let line = Line { repeat, ..measured.0 };
+        println!("{}", serde_json::to_string(&line)?);
+        self.lines.push(line);
+        Ok(())
     }
 
-    /// A table for each scenario: medians, and half the range between repeats.
-    pub(crate) fn table(&self) {
-        let mut scenarios: Vec<&str> = self.results.iter().map(|r| r.scenario).collect();
-        scenarios.dedup();
-        let mut seen = Vec::new();
-        for scenario in scenarios {
-            if !seen.contains(&scenario) {
-                seen.push(scenario);
-                self.table_of(scenario);
-            }
-        }
-    }
-
-    fn table_of(&self, scenario: &str) {
-        let results: Vec<&Measured> = self.results.iter().filter(|r| r.scenario == scenario).collect();
-        let Some(first) = results.first() else {
-            return;
-        };
-        let mut rows = vec![vec![scenario.to_owned()]];
-        rows[0].extend(first.values.iter().map(|(name, _)| (*name).to_owned()));
-        let mut titles: Vec<String> = Vec::new();
-        for title in results.iter().map(|r| r.title()) {
-            if !titles.contains(&title) {
-                titles.push(title);
-            }
-        }
-        for title in titles {
-            let same: Vec<&&Measured> = results.iter().filter(|r| r.title() == title).collect();
-            let cells = (0..first.values.len()).map(|at| cell(same.iter().map(|r| r.values[at].1).collect()));
-            rows.push(std::iter::once(title.clone()).chain(cells).collect());
-        }
-        print(&rows);
+    pub(crate) fn lines(&self) -> &[Line] {
+        &self.lines
     }
 }
 
-/// The median, and half the range as a share of it.
-fn cell(mut values: Vec<f64>) -> String {
-    values.sort_by(f64::total_cmp);
-    let median = f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]);
-    let text = if median >= 1000.0 {
-        thousands(median.round() as u64)
-    } else {
-        format!("{median:.2}")
-    };
-    if values.len() == 1 || median == 0.0 {
-        return text;
+/// Every line of JSON in these files; what else is in them is passed over.
+pub(crate) fn read(files: &[impl AsRef<Path>]) -> Result<Vec<Value>> {
+    let mut lines = Vec::new();
+    for file in files {
+        let path = file.as_ref();
+        let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        lines.extend(text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()));
     }
-    let spread = (values[values.len() - 1] - values[0]) / 2.0 / median * 100.0;
-    format!("{text} ±{spread:.0}%")
+    Ok(lines.into_iter().filter(Value::is_object).collect())
 }
 
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-fn print(rows: &[Vec<String>]) {
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
-    eprintln!();
-    for (number, row) in rows.iter().enumerate() {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .enumerate()
-            .map(|(at, (cell, width))| {
-                if at == 0 {
-                    format!("{cell:<width$}")
-                } else {
-                    format!("{cell:>width$}")
-                }
-            })
-            .collect();
-        eprintln!("| {} |", cells.join(" | "));
-        if number == 0 {
-            let lines: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
-            eprintln!("|{}|", lines.join("|"));
-        }
-    }
+/// Those of them that are results of ours.
+pub(crate) fn ours(lines: &[Value]) -> Vec<Line> {
+    lines
+        .iter()
+        .filter_map(|line| serde_json::from_value(line.clone()).ok())
+        .collect()
 }
 
 pub(crate) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 
-/// The value below which a share of all lie.
+/// The value below which a share of all lie; zero if there are none.
 pub(crate) fn percentile(values: &[Duration], share: f64) -> Duration {
     let mut sorted = values.to_vec();
     sorted.sort();
-    let at = ((sorted.len() - 1) as f64 * share).round() as usize;
-    sorted[at]
+    let at = (sorted.len().saturating_sub(1) as f64 * share).round() as usize;
+    sorted.get(at).copied().unwrap_or_default()
 }
 
-/// The processor time that this process has used, where the system tells it. Other programs disturb it far less than
-/// rates.
-#[derive(Clone, Copy)]
-pub(crate) struct Cpu(Option<Duration>);
-
-impl Cpu {
-    pub(crate) fn now() -> Self {
-        // The name stands in parentheses and may hold anything; after it, the times are the 12th and 13th field, in
-        // ticks of 10 ms.
-        let ticks = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| {
-            let fields = stat.rsplit_once(')')?.1.split_whitespace();
-            fields.skip(11).take(2).map(|ticks| ticks.parse::<u64>().ok()).sum()
-        });
-        Self(ticks.map(|ticks: u64| Duration::from_millis(ticks * 10)))
-    }
-
-    /// What has been used since; zero where the system does not tell.
-    pub(crate) fn since(self) -> Duration {
-        match (self.0, Self::now().0) {
-            (Some(then), Some(now)) => now.saturating_sub(then),
-            _ => Duration::ZERO,
-        }
-    }
+/// The middle of several values, which there must be.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
 }

@@ -1,7 +1,7 @@
-//! The task that is measured: it does nothing, or sleeps, and notes when it started.
+//! The task that is measured: it does nothing, or takes an exact time, and notes when it started.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -32,36 +32,78 @@ impl Work {
 
     /// Job `n`, of one of so many groups.
     pub(crate) fn of(n: u64, groups: u64) -> Submission {
-        Submission::new(Self::new(n)).group(format!("g{:05}", n % groups))
+        Submission::new(Self::new(n)).group(group(n, groups))
+    }
+}
+
+/// The group of job `n`, of so many.
+pub(crate) fn group(n: u64, groups: u64) -> String {
+    format!("g{:05}", n % groups)
+}
+
+/// How long a job takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Length {
+    /// It returns at once.
+    Nothing,
+    /// It waits for a timer of tokio's, which goes off up to a millisecond late, often more.
+    Timer(Duration),
+    /// It takes that long and not longer, holding no processor but for the last moment.
+    Exact(Duration),
+}
+
+/// The system wakes a thread up to so much late; that moment is waited out awake.
+const SLACK: Duration = Duration::from_micros(80);
+
+impl Length {
+    async fn pass(self) {
+        match self {
+            Self::Nothing => {}
+            Self::Timer(time) => tokio::time::sleep(time).await,
+            Self::Exact(time) => {
+                let end = Instant::now() + time;
+                let slept = tokio::task::spawn_blocking(move || {
+                    std::thread::sleep(end.saturating_duration_since(Instant::now()).saturating_sub(SLACK));
+                    while Instant::now() < end {
+                        std::hint::spin_loop();
+                    }
+                });
+                // It cannot fail, short of the end of the program.
+                let _ = slept.await;
+            }
+        }
     }
 }
 
 /// What handlers note.
 pub(crate) struct Notes {
     begin: Instant,
-    sleep: Option<Duration>,
+    length: Length,
     /// When job `n` started, in nanoseconds after `begin`.
     starts: Vec<AtomicU64>,
     first: AtomicU64,
     started: AtomicU64,
     ended: AtomicU64,
+    /// How many ends somebody waits for.
+    awaited: AtomicU64,
+    enough: Notify,
     /// For how many nanoseconds slots were in use, all together.
-    pub(crate) busy: AtomicU64,
-    all_ended: Notify,
+    busy: AtomicU64,
 }
 
 impl Notes {
     /// Notes for so many jobs, each of which takes so long.
-    pub(crate) fn new(jobs: u64, sleep: Option<Duration>) -> Arc<Self> {
+    pub(crate) fn new(jobs: u64, length: Length) -> Arc<Self> {
         Arc::new(Self {
             begin: Instant::now(),
-            sleep,
+            length,
             starts: (0..jobs).map(|_| AtomicU64::new(0)).collect(),
             first: AtomicU64::new(u64::MAX),
             started: AtomicU64::new(0),
             ended: AtomicU64::new(0),
+            awaited: AtomicU64::new(u64::MAX),
+            enough: Notify::new(),
             busy: AtomicU64::new(0),
-            all_ended: Notify::new(),
         })
     }
 
@@ -70,58 +112,94 @@ impl Notes {
         self.begin.elapsed()
     }
 
-    /// When the first job started.
-    pub(crate) fn first(&self) -> Duration {
-        Duration::from_nanos(self.first.load(Relaxed))
+    /// When the first job started, if one did.
+    pub(crate) fn first(&self) -> Option<Duration> {
+        let first = self.first.load(Relaxed);
+        (first < u64::MAX).then(|| Duration::from_nanos(first))
     }
 
-    /// When job `n` started.
-    pub(crate) fn start(&self, n: u64) -> Duration {
-        Duration::from_nanos(self.starts[n as usize].load(Relaxed))
+    /// When job `n` started, if it did.
+    pub(crate) fn start(&self, n: u64) -> Option<Duration> {
+        let start = self.starts[n as usize].load(Relaxed);
+        (start > 0).then(|| Duration::from_nanos(start))
+    }
+
+    /// How many handlers have returned.
+    pub(crate) fn ended(&self) -> u64 {
+        self.ended.load(SeqCst)
+    }
+
+    /// For how long slots were in use, all together.
+    pub(crate) fn busy(&self) -> Duration {
+        Duration::from_nanos(self.busy.load(Relaxed))
+    }
+
+    /// Waits until so many handlers have returned, or no longer than `patience`; says whether they have.
+    pub(crate) async fn wait_for(&self, jobs: u64, patience: Duration) -> bool {
+        self.awaited.store(jobs, SeqCst);
+        let enough = async {
+            while self.ended() < jobs {
+                self.enough.notified().await;
+            }
+        };
+        tokio::time::timeout(patience, enough).await.is_ok()
     }
 
     /// Waits until as many handlers have returned as there are jobs.
     pub(crate) async fn all_ended(&self) -> Result<()> {
         let jobs = self.starts.len() as u64;
-        while self.ended.load(Relaxed) < jobs {
-            let before = self.ended.load(Relaxed);
-            let woken = tokio::time::timeout(Duration::from_mins(1), self.all_ended.notified()).await;
-            if woken.is_err() && self.ended.load(Relaxed) == before {
+        loop {
+            let before = self.ended();
+            if self.wait_for(jobs, Duration::from_mins(1)).await {
+                return Ok(());
+            }
+            if self.ended() == before {
                 bail!("no job ended for a minute; {before} of {jobs} had");
             }
         }
-        Ok(())
     }
 
     fn note_start(&self, n: u64) -> u64 {
         let now = self.now().as_nanos() as u64;
-        self.starts[n as usize].store(now, Relaxed);
+        if let Some(start) = self.starts.get(n as usize) {
+            start.store(now, Relaxed);
+        }
         if self.started.fetch_add(1, Relaxed) == 0 {
             self.first.store(now, Relaxed);
         }
         now
+    }
+
+    fn note_end(&self) {
+        if self.ended.fetch_add(1, SeqCst) + 1 >= self.awaited.load(SeqCst) {
+            self.enough.notify_one();
+        }
     }
 }
 
 async fn work(cx: Context<Arc<Notes>>, work: Work) -> TaskResult<()> {
     let notes = cx.state();
     let start = notes.note_start(work.n);
-    if let Some(sleep) = notes.sleep {
-        tokio::time::sleep(sleep).await;
+    if notes.length != Length::Nothing {
+        notes.length.pass().await;
         notes.busy.fetch_add(notes.now().as_nanos() as u64 - start, Relaxed);
     }
-    if notes.ended.fetch_add(1, Relaxed) + 1 == notes.starts.len() as u64 {
-        notes.all_ended.notify_one();
-    }
+    notes.note_end();
     Ok(())
 }
 
 /// An executor of these jobs.
 pub(crate) async fn execute(jobs: &Jobs, notes: &Arc<Notes>, slots: u32) -> Result<ExecutorHandle> {
+    execute_as(jobs, notes, slots, "bench").await
+}
+
+/// One of several.
+pub(crate) async fn execute_as(jobs: &Jobs, notes: &Arc<Notes>, slots: u32, name: &str) -> Result<ExecutorHandle> {
     Executor::new(jobs)
         .state(Arc::clone(notes))
         .task(work)
         .slots(slots)
+        .name(name)
         .start()
         .await
         .context("starting the executor")
@@ -131,12 +209,17 @@ pub(crate) async fn execute(jobs: &Jobs, notes: &Arc<Notes>, slots: u32) -> Resu
 pub(crate) async fn submit(jobs: &Jobs, numbers: std::ops::Range<u64>, groups: u64, batch: usize) -> Result<()> {
     let numbers: Vec<u64> = numbers.collect();
     for batch in numbers.chunks(batch) {
-        let outcomes = jobs.submit_all(batch.iter().map(|n| Work::of(*n, groups))).await;
-        outcomes
-            .into_iter()
-            .collect::<turnabout::Result<Vec<_>>>()
-            .context("submitting a batch")?;
+        submit_batch(jobs, batch.iter().map(|n| Work::of(*n, groups))).await?;
     }
+    Ok(())
+}
+
+pub(crate) async fn submit_batch(jobs: &Jobs, batch: impl Iterator<Item = Submission>) -> Result<()> {
+    let outcomes = jobs.submit_all(batch).await;
+    outcomes
+        .into_iter()
+        .collect::<turnabout::Result<Vec<_>>>()
+        .context("submitting a batch")?;
     Ok(())
 }
 
@@ -147,4 +230,19 @@ pub(crate) async fn idle(executor: &ExecutorHandle) {
     }
     // It looks again at once, and then a few times more: the first of these is the busiest.
     tokio::time::sleep(Duration::from_millis(300)).await;
+}
+
+/// Waits until executors have written the ends of all jobs: they let go of a job only when the store has answered, and
+/// asking them costs nothing, while asking the store to count would.
+pub(crate) async fn let_go(executors: &[ExecutorHandle]) {
+    while executors.iter().any(|executor| executor.health().held > 0) {
+        tokio::time::sleep(Duration::from_micros(500)).await;
+    }
+}
+
+/// Ends executors.
+pub(crate) async fn stop(executors: Vec<ExecutorHandle>) {
+    for executor in &executors {
+        executor.shutdown(Duration::from_secs(10)).await;
+    }
 }

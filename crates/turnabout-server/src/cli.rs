@@ -37,6 +37,10 @@ pub(crate) enum Command {
     Show(show::Show),
     /// Cancel a job
     Cancel(cancel::Cancel),
+    /// Measure how fast jobs are submitted, run and shared out on this machine
+    Bench(turnabout_bench::Bench),
+    /// Show how fair each rule is, with simulated and real executors
+    Lab(turnabout_bench::lab::Args),
 }
 
 /// The log goes to standard error: a server tells what it does, the other commands only what is wrong. `RUST_LOG`

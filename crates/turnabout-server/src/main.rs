@@ -19,6 +19,9 @@ async fn main() -> ExitCode {
         Command::List(args) => list::run(&database, args).await,
         Command::Show(args) => show::run(&database, args).await,
         Command::Cancel(args) => cancel::run(&database, args).await,
+        // It makes stores of its own.
+        Command::Bench(args) => turnabout_bench::run(args).await.map(|()| ExitCode::SUCCESS),
+        Command::Lab(args) => turnabout_bench::lab::run(args).await.map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -2,6 +2,8 @@
 //!
 //! Nothing here sleeps and hopes: the tests wait for lines that the program prints, or for its end.
 
+#[path = "program/benchmark.rs"]
+mod benchmark;
 #[path = "program/cases.rs"]
 mod cases;
 #[path = "program/database.rs"]
@@ -16,26 +18,28 @@ use place::{Place, Server};
 
 /// Makes a test of each case, on each store.
 macro_rules! on_both_stores {
-    ($($case:ident),+ $(,)?) => {
+    ($($from:ident::$case:ident),+ $(,)?) => {
         mod on_sqlite {
-            $(#[test] fn $case() { crate::cases::$case(&crate::Place::on_sqlite()); })+
+            $(#[test] fn $case() { crate::$from::$case(&crate::Place::on_sqlite()); })+
         }
         mod on_postgres {
-            $(#[test] fn $case() { crate::cases::$case(&crate::Place::on_postgres()); })+
+            $(#[test] fn $case() { crate::$from::$case(&crate::Place::on_postgres()); })+
         }
     };
 }
 
 on_both_stores! {
-    a_job_is_submitted_run_shown_and_listed_and_the_server_stops_when_told,
-    a_job_that_fails_is_tried_again,
-    a_job_submitted_by_another_process_starts_when_it_is_due,
-    arguments_that_make_no_sense_fail_for_good_and_say_why,
-    a_waiting_job_says_why_it_waits_and_can_be_cancelled,
-    a_running_job_is_told_to_stop_when_it_is_cancelled,
-    a_shutdown_past_its_deadline_gives_running_jobs_back,
-    a_server_that_was_told_to_stop_leaves_nothing_claimed,
-    a_second_signal_ends_the_server_at_once,
+    cases::a_job_is_submitted_run_shown_and_listed_and_the_server_stops_when_told,
+    cases::a_job_that_fails_is_tried_again,
+    cases::a_job_submitted_by_another_process_starts_when_it_is_due,
+    cases::arguments_that_make_no_sense_fail_for_good_and_say_why,
+    cases::a_waiting_job_says_why_it_waits_and_can_be_cancelled,
+    cases::a_running_job_is_told_to_stop_when_it_is_cancelled,
+    cases::a_shutdown_past_its_deadline_gives_running_jobs_back,
+    cases::a_server_that_was_told_to_stop_leaves_nothing_claimed,
+    cases::a_second_signal_ends_the_server_at_once,
+    benchmark::every_scenario_of_the_benchmark_gives_results_and_a_table,
+    benchmark::the_program_takes_part_in_a_comparison_with_other_queues,
 }
 
 #[test]

@@ -10,6 +10,7 @@
 //!   take, whoever makes it.
 //! - Inside a group, the **counting scheme** chooses the lane ([`scheme`]).
 //! - Under `items` and `time`, **accounts** level what groups have cost so far ([`accounts`]).
+//! - How many jobs an executor holds beyond its free slots is [`pace`].
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,10 +18,15 @@ use crate::group::Settings;
 use crate::job::Lane;
 
 pub mod accounts;
+mod booking;
+mod limited;
+pub mod pace;
 mod round;
 pub mod scheme;
 
 pub use accounts::{Accounts, Charge};
+use limited::{Limited, limits};
+pub use pace::Pace;
 pub use round::{Pick, Round, interleave};
 pub use scheme::Scheme;
 
@@ -135,17 +141,16 @@ pub struct Turns {
     pub accounts: Accounts,
     /// Groups that gave nothing lately; a peek steps over them.
     benched: BTreeSet<String>,
-    /// In which round groups last had a job of a task with a limit.
-    served: HashMap<String, u64>,
-    /// How many rounds there have been.
-    rounds: u64,
+    /// Who had places under tasks' limits.
+    limited: Limited,
 }
 
 /// So many counts are remembered; past that all begin anew.
 const MAX_COUNTS: usize = 100_000;
 /// So many groups are left out of peeks at the most.
 const MAX_BENCHED: usize = 10_000;
-/// Under a cost other than jobs a peek looks at so many groups at least, to find the one that has had least.
+/// Under a cost other than jobs, and where tasks have limits, a peek looks at so many groups at least, to find the one
+/// that has had least.
 const COST_WINDOW: usize = 256;
 
 impl Turns {
@@ -159,8 +164,7 @@ impl Turns {
             seed,
             accounts: Accounts::default(),
             benched: BTreeSet::new(),
-            served: HashMap::new(),
-            rounds: 0,
+            limited: Limited::default(),
         }
     }
 
@@ -172,6 +176,8 @@ impl Turns {
     /// How many groups a peek should look for when so many jobs are wanted.
     pub fn window(&self, want: u32) -> usize {
         match self.fairness {
+            // Whoever has waited longest for a place under a limit must be seen.
+            Fairness::Jobs if self.limited.any() => COST_WINDOW.max(want as usize),
             // Each visit gives at least one job.
             Fairness::Jobs => want as usize,
             Fairness::Items | Fairness::Time => COST_WINDOW.max(4 * want as usize),
@@ -193,14 +199,6 @@ impl Turns {
         if self.benched.len() < MAX_BENCHED {
             self.benched.insert(group.to_owned());
         }
-    }
-
-    /// A group had a job of a task with a limit.
-    fn serve(&mut self, group: &str) {
-        if self.served.len() >= MAX_COUNTS {
-            self.served.clear();
-        }
-        self.served.insert(group.to_owned(), self.rounds);
     }
 
     /// Where a group stands in the scheme.
@@ -291,7 +289,12 @@ impl Turns {
         }
         if let Some(last) = last {
             next.place.clone_from(&groups[last].group);
+            // The rest of such a visit is remembered elsewhere, with whoever has it.
+            if self.limited.any() && limits(&groups[last], settings).is_some() {
+                next.left = 0;
+            }
         }
+        self.limited.hand_over(&mut shares, groups, settings);
         shares.retain(|(_, jobs)| *jobs > 0);
         (shares, next)
     }

@@ -35,6 +35,18 @@ impl Place {
         }
     }
 
+    /// The server's database, where there is one.
+    pub(crate) fn server(&self) -> Option<&str> {
+        self.database.as_ref().map(|database| database.url.as_str())
+    }
+
+    /// A file in the folder with a line of JSON for each value; its name.
+    pub(crate) fn write(&self, name: &str, lines: &[Value]) -> String {
+        let text: Vec<String> = lines.iter().map(Value::to_string).collect();
+        std::fs::write(self.folder.path().join(name), text.join("\n")).expect("a file is written");
+        name.to_owned()
+    }
+
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_turnabout"));
         command

@@ -242,8 +242,7 @@ pub(super) fn bill(life: &Life, ending: &Ending) {
     let cost = match life.plan.fairness {
         Fairness::Jobs => return,
         _ if !ending.started => None,
-        Fairness::Items => Some(f64::from(ending.held.job.items)),
-        Fairness::Time => ending.ran.map(|ran| ran.as_secs_f64()),
+        fairness => ending.ran.map(|ran| fairness.cost(ending.held.job.items, ran.as_secs_f64())),
     };
     life.bill(Bill {
         held: Arc::clone(&ending.held),

@@ -15,11 +15,8 @@ use crate::error::Error;
 use crate::group::Settings;
 use crate::job::Claimed;
 use crate::store::Take;
-use crate::turn::{Fairness, Turns};
-
-mod pace;
-
-use pace::Pace;
+use crate::turn::pace::STALE;
+use crate::turn::{Fairness, Pace, Turns};
 
 /// One take asks for no more jobs.
 const BATCH: usize = 1000;
@@ -31,22 +28,25 @@ const LOOKS: [Duration; 3] = [
 ];
 /// Accounts are shared and benched groups forgiven so often.
 const SECOND: Duration = Duration::from_secs(1);
-/// Jobs that were to start within a moment and have not after this time are given back.
-const STALE: Duration = Duration::from_millis(250);
+
+/// So many times in a row a look that found only full caps is followed by the next one at once: slots should not idle
+/// because others come before those who have work for them. Past that there are pauses between them.
+const MAX_FRUITLESS: u32 = 16;
 
 /// Takes jobs until the life is closing.
 pub(super) async fn run(life: Arc<Life>) {
     let mut claimer = Claimer::new(&life);
     while !life.closing.is_cancelled() {
         claimer.each_second().await;
-        let want = claimer.pace.want(&life);
+        let want = claimer.want();
         if want == 0 {
             claimer.wait_for_room().await;
             continue;
         }
         match claimer.take(want).await {
             Ok(Look::Jobs) => claimer.wake().await,
-            Ok(Look::Contended) => claimer.contended.wait().await,
+            Ok(Look::Benched) if claimer.fruitless < MAX_FRUITLESS => claimer.fruitless += 1,
+            Ok(Look::Contended | Look::Benched) => claimer.contended.wait().await,
             Ok(Look::Nothing) => claimer.sleep().await,
             Err(Error::LeaseLost) => {
                 life.lost.cancel();
@@ -66,6 +66,8 @@ enum Look {
     Jobs,
     /// Something was ready, but others had their hands on it.
     Contended,
+    /// What was looked at cannot run for now, because of a cap. The next look leaves it out.
+    Benched,
     Nothing,
 }
 
@@ -83,6 +85,8 @@ struct Claimer<'a> {
     false_alarms: u32,
     troubled: Backoff,
     contended: Backoff,
+    /// How many looks in a row found only full caps.
+    fruitless: u32,
     last_second: Option<Instant>,
     /// The version of the settings that were last in force.
     settings: i64,
@@ -93,16 +97,28 @@ impl<'a> Claimer<'a> {
         Self {
             life,
             turns: life.plan.turns(),
-            pace: Pace::new(life),
+            pace: Pace::new(life.hand.starts(), life.watch()),
             dozing: false,
             lucky: 0,
             looks: 0,
             false_alarms: 0,
             troubled: Backoff::for_store(),
             contended: Backoff::new(Duration::from_millis(2), Duration::from_millis(50)),
+            fruitless: 0,
             last_second: None,
             settings: 0,
         }
+    }
+
+    /// How many jobs to ask for now.
+    fn want(&mut self) -> usize {
+        let (life, hand) = (self.life, &self.life.hand);
+        self.pace.measure(hand.starts(), life.watch());
+        // Before looking: a queue that becomes short from now on is told.
+        hand.low_water.store(self.pace.low_water(), Relaxed);
+        // In this order, in which a job on its way from the queue into a slot is not overlooked.
+        let (queued, running) = (hand.queued(), hand.running());
+        self.pace.want(life.plan.slots, running, queued)
     }
 
     async fn take(&mut self, want: usize) -> Result<Look, Error> {
@@ -111,6 +127,7 @@ impl<'a> Claimer<'a> {
         if life.place_freed.swap(false, Relaxed) {
             self.turns.forgive();
         }
+        let benched = self.turns.benched().len();
         let number = life.answered.load(Relaxed) + 1;
         let idle = *life.hand.size.borrow() == 0;
         let take = Take {
@@ -140,6 +157,8 @@ impl<'a> Claimer<'a> {
                         .collect();
                     life.hand.deal(jobs);
                     Ok(Look::Jobs)
+                } else if taken.found && self.turns.benched().len() > benched {
+                    Ok(Look::Benched)
                 } else if taken.found {
                     Ok(Look::Contended)
                 } else {
@@ -150,8 +169,9 @@ impl<'a> Claimer<'a> {
         };
         // Only now may the keeper wonder about jobs of this claim that are not in hand.
         life.answered.store(number, Relaxed);
-        if !matches!(look, Ok(Look::Contended)) {
+        if !matches!(look, Ok(Look::Contended | Look::Benched)) {
             self.contended.reset();
+            self.fruitless = 0;
         }
         let nothing = matches!(look, Ok(Look::Nothing));
         life.asleep.store(nothing, Relaxed);
@@ -166,11 +186,7 @@ impl<'a> Claimer<'a> {
         let group = settings.group(&job.group);
         let capped = group.max_running.is_some() || settings.task(&job.task).max_running.is_some();
         let weight = group.weight;
-        let cost = match self.life.plan.fairness {
-            Fairness::Jobs => None,
-            Fairness::Items => Some(self.turns.accounts.take(&job.group, weight, Some(f64::from(job.items)))),
-            Fairness::Time => Some(self.turns.accounts.take(&job.group, weight, None)),
-        };
+        let cost = self.turns.charge(&job.group, weight, job.items);
         let held = Held::new(job, weight, capped);
         if let Some(cost) = cost {
             held.charge(cost);
@@ -186,10 +202,7 @@ impl<'a> Claimer<'a> {
         let bills = std::mem::take(&mut *self.life.bills.lock().unwrap_or_else(PoisonError::into_inner));
         for bill in bills {
             let (group, weight, charged) = (&bill.held.job.group, bill.held.weight, bill.held.charged());
-            let cost = bill.cost.unwrap_or(0.0);
-            self.turns.accounts.correct(group, weight, cost - charged);
-            // A job that never started teaches nothing about what jobs of its group cost.
-            self.turns.accounts.ended(group, bill.cost.unwrap_or(charged));
+            self.turns.settle(group, weight, charged, bill.cost);
         }
     }
 
@@ -226,14 +239,11 @@ impl<'a> Claimer<'a> {
             let Some(started) = held.started().filter(|_| !held.has_ended()) else {
                 continue;
             };
-            let cost = now.saturating_sub(started).as_secs_f64();
-            let charged = held.charged();
-            if cost > charged {
-                self.turns
-                    .accounts
-                    .correct(&held.job.group, held.weight, cost - charged);
-                held.charge(cost);
-            }
+            let seconds = now.saturating_sub(started).as_secs_f64();
+            let charged = self
+                .turns
+                .charge_running(&held.job.group, held.weight, held.charged(), seconds);
+            held.charge(charged);
         }
     }
 

@@ -46,6 +46,7 @@ mod rows;
 mod settings;
 mod settle;
 mod sql;
+mod stock;
 mod take;
 mod transactions;
 #[cfg(test)]
@@ -54,6 +55,7 @@ mod tests;
 use connect::{failed, no_connection};
 use marks::Marks;
 use sql::Sql;
+use stock::Memory;
 
 /// Jobs in a `PostgreSQL` database.
 pub struct PostgresStore {
@@ -69,6 +71,8 @@ pub struct PostgresStore {
     settings: Mutex<Arc<Settings>>,
     /// Where each executor of this process left off in each stream.
     marks: Mutex<std::collections::HashMap<Uuid, Marks>>,
+    /// What each executor of this process knows to be ready.
+    stocks: Mutex<std::collections::HashMap<Uuid, Memory>>,
     listener: tokio::task::AbortHandle,
     /// Every peek goes by the marks, as far as there are any.
     #[cfg(test)]
@@ -97,6 +101,7 @@ impl PostgresStore {
             offset: AtomicI64::new(0),
             settings: Mutex::default(),
             marks: Mutex::default(),
+            stocks: Mutex::default(),
             listener: listener.abort_handle(),
             #[cfg(test)]
             always_by_marks: std::sync::atomic::AtomicBool::default(),
@@ -113,6 +118,14 @@ impl PostgresStore {
 
     async fn client(&self) -> Result<Object> {
         self.pool.get().await.map_err(no_connection)
+    }
+
+    /// A second connection for one who holds one already: only if one is free, since two who wait for each other's
+    /// would wait for long.
+    async fn spare_client(&self) -> Option<Object> {
+        let mut timeouts = self.pool.timeouts();
+        timeouts.wait = Some(std::time::Duration::ZERO);
+        self.pool.timeout_get(&timeouts).await.ok()
     }
 
     /// The server's time, as near as this machine can tell.

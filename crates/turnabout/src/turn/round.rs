@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
+use super::limited::limits;
 use super::{Fairness, Peeked, Ring, Stream, Turns};
 use crate::group::{Cap, Settings};
 use crate::job::{Claimed, Lane};
@@ -26,6 +27,8 @@ pub struct Pick {
 pub struct Round {
     turns: Turns,
     pub(super) visits: Vec<Visit>,
+    /// Groups that were seen and can give nothing beyond these limits, visited or not.
+    waiting: Vec<(String, Vec<Cap>)>,
     /// Free places under the caps that matter here, once the store has told them.
     pub(super) free: HashMap<Cap, u32>,
     /// Those that had none from the beginning.
@@ -40,6 +43,7 @@ pub struct Round {
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) group: String,
+    weight: u32,
     pub(super) wanted: u32,
     got: u32,
     streams: Vec<Stream>,
@@ -86,7 +90,7 @@ impl Round {
             }
             ready
         });
-        turns.rounds += 1;
+        turns.limited.look(tasks, settings);
         let found = !peeked.groups.is_empty() || !peeked.complete;
         let (shares, mut ring) = turns.rotate(ring, &peeked, want, settings);
         // Where nothing was ready as far as the peek saw, the next one begins behind that: the bench is bounded, and
@@ -97,9 +101,20 @@ impl Round {
                 left: 0,
             };
         }
+        let mut waiting = Vec::new();
+        if turns.limited.any() {
+            for candidate in &peeked.groups {
+                let tasks = limits(candidate, settings).into_iter().flatten();
+                let caps: Vec<Cap> = tasks.map(|task| Cap::Task(task.to_owned())).collect();
+                if !caps.is_empty() {
+                    waiting.push((candidate.group.clone(), caps));
+                }
+            }
+        }
         let visits = shares
             .into_iter()
             .map(|(at, wanted)| Visit {
+                weight: settings.group(&peeked.groups[at].group).weight,
                 group: peeked.groups[at].group.clone(),
                 wanted,
                 got: 0,
@@ -110,6 +125,7 @@ impl Round {
         Self {
             turns,
             visits,
+            waiting,
             free: HashMap::new(),
             full: HashSet::new(),
             ring,
@@ -137,7 +153,7 @@ impl Round {
         // Rounds that come by every group begin with the same one each time. If places under a task's limit went in
         // that order, it would get them all.
         if matches!(cap, Cap::Task(_)) {
-            self.visits.sort_by_key(|v| self.turns.served.get(&v.group));
+            self.visits.sort_by_key(|v| self.turns.limited.last(&v.group));
         }
         if free == 0 {
             self.full.insert(cap.clone());
@@ -208,7 +224,8 @@ impl Round {
                 if let Some(places) = self.free.get_mut(&cap) {
                     *places = places.saturating_sub(1);
                     if matches!(cap, Cap::Task(_)) {
-                        self.turns.serve(&job.group);
+                        let weight = self.visits.iter().find(|v| v.group == job.group).map(|v| v.weight);
+                        self.turns.limited.serve(&job.group, weight.unwrap_or(1));
                     }
                 }
             }
@@ -242,6 +259,17 @@ impl Round {
             }
             if visit.counted > 0 {
                 self.turns.advance(&visit.group, visit.counted);
+            }
+        }
+        // All who wait for the same place, not only those who were to have it: the others would find that out one by one,
+        // and meanwhile keep slots idle.
+        for (group, limits) in &self.waiting {
+            if limits.iter().all(|cap| self.full.contains(cap)) {
+                self.turns.bench(group);
+            } else if self.visits.iter().any(|v| v.got == 0 && v.group == *group)
+                && limits.iter().any(|cap| self.free.get(cap).is_some_and(|free| *free > 0))
+            {
+                self.turns.limited.pass(group);
             }
         }
         self.turns

@@ -124,6 +124,8 @@ impl PostgresStore {
             }
         }
         if !unheld.is_empty() {
+            // Executors that know what is ready should notice.
+            tx.query(&self.sql.draw, &[]).await.map_err(&failed)?;
             self.write_in(tx, None, None, &unheld).await.map_err(&failed)?;
         }
         if !cancelling.is_empty() {

@@ -304,7 +304,11 @@ impl PostgresStore {
         let owners: Vec<Option<&str>> = jobs.iter().map(|j| j.owner.as_deref()).collect();
         let keys: Vec<Option<&str>> = jobs.iter().map(|j| j.unique.as_deref()).collect();
         let args: Vec<&str> = jobs.iter().map(|j| j.args.as_str()).collect();
-        let subjects: Vec<Option<&str>> = jobs.iter().map(|j| j.subject.as_deref()).collect();
+        // Nothing at all where no job has any.
+        let mut subjects: Vec<Option<&str>> = Vec::new();
+        if jobs.iter().any(|j| j.subject.is_some()) {
+            subjects.extend(jobs.iter().map(|j| j.subject.as_deref()));
+        }
         let prepared: Vec<bool> = jobs.iter().map(|j| j.prepared).collect();
         let meta: Vec<Option<String>> = jobs.iter().map(|j| rows::meta_text(&j.meta)).collect();
         let rows = tx

@@ -1,6 +1,6 @@
 //! Looking for ready jobs: the place in the ring, and which groups come next.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -12,10 +12,11 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed};
 use super::marks::{Marks, Stretch};
+use super::stock::{Ahead, Dry, Memory, Shelf, Standing, Stock, Tid, Way, first_name};
 use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::job::Lane;
-use crate::turn::{Candidate, Peeked, Ring, Stream, Turns};
+use crate::turn::{Ring, Stream, Turns};
 
 /// What an executor looks for.
 pub(super) struct Look<'a> {
@@ -33,18 +34,13 @@ pub(super) struct Found {
     pub(super) ring: Ring,
     /// The settings in force.
     pub(super) settings: Arc<Settings>,
-    /// What is ready from the place on, queue by queue.
-    pub(super) peeks: Vec<Peeked>,
-    /// Which jobs are next.
-    pub(super) heads: Heads,
+    /// What is ready from the place on.
+    pub(super) stock: Stock,
 }
-
-/// The job at the head of each stream of a group, as far as seen, and where it lies.
-pub(super) type Heads = HashMap<(String, Stream), (String, Uuid)>;
 
 impl Look<'_> {
     /// How many useful groups are wanted.
-    fn window(&self) -> usize {
+    pub(super) fn window(&self) -> usize {
         self.turns.window(self.want)
     }
 
@@ -53,41 +49,59 @@ impl Look<'_> {
         self.window().saturating_mul(4).saturating_add(1000)
     }
 
+    /// The groups that a walk steps over.
+    fn skipped(&self, settings: &Settings) -> BTreeSet<String> {
+        let paused = settings.groups.iter().filter(|(_, s)| s.paused).map(|(name, _)| name);
+        self.turns.benched().iter().chain(paused).cloned().collect()
+    }
+
     /// Whether a stream's jobs may be taken, as far as these settings say.
-    fn is_useful(&self, task: &str, settings: &Settings) -> bool {
+    pub(super) fn is_useful(&self, task: &str, settings: &Settings) -> bool {
         self.tasks.contains(task) && !settings.task(task).paused
     }
+}
+
+/// How a look goes about it.
+enum Plan {
+    /// What was known before is enough, with these parts of the queues and what these streams hold now.
+    Known(Stock, Vec<Option<Way>>, Vec<Dry>),
+    /// By the marks, after the place is known.
+    Probe,
+    /// A walk from the place on.
+    Walk,
 }
 
 impl PostgresStore {
     /// Locks the place in the ring and looks what is ready from there on.
     pub(super) async fn peek(&self, tx: &Tx, look: &Look<'_>) -> Result<Found> {
         let failed = failed("looking for ready jobs");
-        let by_marks = {
-            let mut all = self.all_marks();
-            let marks = all.entry(look.executor).or_default();
-            marks.refresh();
-            #[cfg(test)]
-            if self.always_by_marks.load(std::sync::atomic::Ordering::Relaxed) && marks.any() {
-                marks.peeked(std::time::Duration::from_hours(1));
-            }
-            marks.guide_peeks()
-        };
+        let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let plan = self.plan(look, &settings);
         // Prepared before anything is sent, so that nothing overtakes the beginning.
-        for sql in [&self.sql.lock_ring, &self.sql.peek] {
+        for sql in [&self.sql.lock_ring, &self.sql.peek, &self.sql.refill] {
             tx.prepare(sql).await.map_err(&failed)?;
         }
-        let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let begun = Instant::now();
+        let fresh = vec![Some(Way::default()); look.queues.len()];
+        let (ways, dry): (_, &[Dry]) = match &plan {
+            Plan::Known(_, ways, dry) => (Some(ways), dry),
+            Plan::Walk => (Some(&fresh), &[]),
+            Plan::Probe => (None, &[]),
+        };
+        let groups = match &plan {
+            Plan::Known(stock, ..) => stock.groups() + look.window(),
+            _ => look.window(),
+        };
+        let depth = self.memory(look.executor, |memory| memory.depth(groups));
         // Sent together, answered in order: one round trip. By marks it takes two, since the place must be known.
-        let (opened, locked, walked) = futures_util::join!(
+        let (opened, locked, refilled, walked) = futures_util::join!(
             tx.open(Mode::Forgettable),
             async { tx.query(&self.sql.lock_ring, &[&look.kind, &look.executor]).await },
+            self.refill(tx, dry, depth),
             async {
-                if by_marks {
-                    Ok((Walked::default(), settings.version))
-                } else {
-                    self.walk(tx, look, &settings).await
+                match ways {
+                    Some(ways) => self.walk(tx, look, &settings, ways, depth).await,
+                    None => Ok((Vec::new(), settings.version)),
                 }
             },
         );
@@ -100,89 +114,140 @@ impl PostgresStore {
             place: row.get(0),
             left: row.get::<_, i32>(1).try_into().unwrap_or(0),
         };
-        let (mut found, mut version) = walked.map_err(&failed)?;
-        if by_marks {
-            (found.peeks, version) = self.probe(tx, look, &ring, &settings).await.map_err(&failed)?;
-        }
+        let standing = Standing {
+            places: row.get(3),
+            settled: row.get(4),
+            version: row.get(5),
+        };
+        self.memory(look.executor, |memory| memory.note(standing));
+        let (parts, mut version) = walked.map_err(&failed)?;
+        let skipped = look.skipped(&settings);
+        let probed = matches!(plan, Plan::Probe);
+        let mut stock = match plan {
+            Plan::Known(mut stock, _, dry)
+                if settings.version == version && stock.stands(standing, &ring, &skipped) =>
+            {
+                for (queue, part) in parts.into_iter().enumerate() {
+                    if let Some((part, _)) = part {
+                        stock.extend(queue, part);
+                    }
+                }
+                stock.refill(dry, refilled.map_err(&failed)?);
+                return Ok(Found { ring, settings, stock });
+            }
+            Plan::Known(..) => {
+                let (parts, now) = self.walk(tx, look, &settings, &fresh, 1).await.map_err(&failed)?;
+                version = now;
+                stocked(standing, skipped, &ring, parts)
+            }
+            Plan::Probe => {
+                let shelves = self.probe(tx, look, &ring).await.map_err(&failed)?;
+                version = self.settings_version(tx).await.map_err(&failed)?;
+                // Not for keeps: where the marks were wrong, the next look should not be.
+                let standing = Standing {
+                    settled: false,
+                    ..standing
+                };
+                Stock::new(standing, skipped, ring.clone(), shelves)
+            }
+            Plan::Walk => stocked(standing, skipped, &ring, parts),
+        };
         // Settings that were out of date may have had it step over groups that are paused no longer.
         while settings.version != version {
             settings = self.read_settings_on(tx.client()).await?;
-            (found, version) = self.walk(tx, look, &settings).await.map_err(&failed)?;
+            let (parts, now) = self.walk(tx, look, &settings, &fresh, 1).await.map_err(&failed)?;
+            version = now;
+            let standing = Standing {
+                version,
+                settled: false,
+                ..standing
+            };
+            stock = stocked(standing, look.skipped(&settings), &ring, parts);
         }
-        if !by_marks {
+        if !probed {
             self.all_marks()
                 .entry(look.executor)
                 .or_default()
                 .peeked(begun.elapsed());
         }
-        Ok(Found {
-            ring,
-            settings,
-            peeks: found.peeks,
-            heads: found.heads,
-        })
+        Ok(Found { ring, settings, stock })
     }
 
-    /// Walks each queue from the place in the ring on. What these settings pause is stepped over. Tells also the version
-    /// of the settings after that.
+    /// How to look, from what is known.
+    fn plan(&self, look: &Look<'_>, settings: &Settings) -> Plan {
+        let by_marks = {
+            let mut all = self.all_marks();
+            let marks = all.entry(look.executor).or_default();
+            marks.refresh();
+            #[cfg(test)]
+            if self.always_by_marks.load(std::sync::atomic::Ordering::Relaxed) && marks.any() {
+                marks.peeked(std::time::Duration::from_hours(1));
+            }
+            marks.guide_peeks()
+        };
+        match self.memory(look.executor, Memory::enter) {
+            Some(stock) => {
+                let (ways, dry) = stock.missing(look, settings);
+                Plan::Known(stock, ways, dry)
+            }
+            None if by_marks => Plan::Probe,
+            None => Plan::Walk,
+        }
+    }
+
+    /// Walks these parts of the queues. What these settings pause is stepped over. Tells for each what was found and
+    /// whether that may be kept, and the version of the settings after that.
     async fn walk(
         &self,
         tx: &Tx,
         look: &Look<'_>,
         settings: &Settings,
-    ) -> Result<(Walked, i64), tokio_postgres::Error> {
+        ways: &[Option<Way>],
+        depth: i32,
+    ) -> Result<(Vec<Option<(Shelf, bool)>>, i64), tokio_postgres::Error> {
         let window = i32::try_from(look.window()).unwrap_or(i32::MAX - 1);
         let steps = i32::try_from(look.steps()).unwrap_or(i32::MAX - 1);
-        let paused = settings.groups.iter().filter(|(_, s)| s.paused).map(|(name, _)| name);
-        let skipped: Vec<&str> = look.turns.benched().iter().chain(paused).map(String::as_str).collect();
+        let skipped = look.skipped(settings);
+        let names: Vec<&str> = skipped.iter().map(String::as_str).collect();
         let useful: Vec<&str> = look
             .tasks
             .iter()
             .map(String::as_str)
             .filter(|task| look.is_useful(task, settings))
             .collect();
-        let walks = try_join_all(look.queues.iter().map(|queue| async {
-            let params: [&(dyn ToSql + Sync); 6] = [&look.kind, queue, &window, &steps, &skipped, &useful];
+        let walks = try_join_all(look.queues.iter().zip(ways).map(|(queue, way)| async {
+            let Some(way) = way else { return Ok(Vec::new()) };
+            let params: [&(dyn ToSql + Sync); 10] = [
+                &look.kind,
+                queue,
+                &window,
+                &steps,
+                &names,
+                &useful,
+                &way.from,
+                &way.upto,
+                &way.around,
+                &depth,
+            ];
             tx.query(&self.sql.peek, &params).await
         }));
         let queues = walks.await?;
-        let mut walked = Walked::default();
         let mut version = settings.version;
-        for (queue, rows) in look.queues.iter().zip(&queues) {
-            let Some((head, rows)) = rows.split_first() else {
+        let mut parts = Vec::with_capacity(queues.len());
+        for ((queue, way), rows) in look.queues.iter().zip(ways).zip(&queues) {
+            let (Some(way), Some((head, rows))) = (way, rows.split_first()) else {
+                parts.push(None);
                 continue;
             };
-            version = head.get::<_, &str>(5).parse().unwrap_or(-1);
-            let last = rows.last();
-            let beyond = last.is_some_and(|row| row.get(3));
-            let out_of_steps = last.is_some_and(|row| row.get::<_, i32>(4) >= steps);
-            let mut groups = gather(rows, queue);
-            // What is known of a group must be all of it.
-            if beyond || out_of_steps && groups.len() > 1 {
-                groups.pop();
-            }
-            groups.retain(|candidate| !look.turns.benched().contains(&candidate.group));
-            walked.peeks.push(Peeked {
-                groups,
-                complete: !beyond && !out_of_steps,
-            });
-            let heads = rows
-                .iter()
-                .map(|row| ((row.get(0), stream(row, queue)), (row.get(5), row.get(6))));
-            walked.heads.extend(heads);
+            version = head.get::<_, Vec<i64>>(5).first().copied().unwrap_or(-1);
+            parts.push(Some(shelf(queue, way, rows, steps, &skipped, depth)));
         }
-        Ok((walked, version))
+        Ok((parts, version))
     }
 
     /// Probes the known streams of each queue behind their marks, and what is new between them.
-    async fn probe(
-        &self,
-        tx: &Tx,
-        look: &Look<'_>,
-        ring: &Ring,
-        settings: &Settings,
-    ) -> Result<(Vec<Peeked>, i64), tokio_postgres::Error> {
-        let mut peeks = Vec::with_capacity(look.queues.len());
+    async fn probe(&self, tx: &Tx, look: &Look<'_>, ring: &Ring) -> Result<Vec<Shelf>, tokio_postgres::Error> {
+        let mut shelves = Vec::with_capacity(look.queues.len());
         for queue in look.queues {
             let (stretches, whole) =
                 self.all_marks()
@@ -190,32 +255,38 @@ impl PostgresStore {
                     .or_default()
                     .stretches(queue, ring, look.steps());
             let rows = self.probe_stretches(tx, queue, &stretches).await?;
-            let mut groups = gather(&rows, queue);
-            if !whole {
-                // More streams of the last group may follow.
-                groups.pop();
-            }
-            let mut peeked = Peeked {
-                groups: Vec::new(),
-                complete: whole,
-            };
-            let mut useful = 0;
-            for candidate in groups {
-                if look.turns.benched().contains(&candidate.group) {
-                    continue;
+            // More streams of the last group may follow.
+            let end = rows.last().filter(|_| !whole).map(|row| row.get::<_, String>(0));
+            let mut shelf = Shelf::new(first_name(ring), end.clone());
+            for row in &rows {
+                let group: &str = row.get(0);
+                if end.as_deref() != Some(group) {
+                    shelf.put(group, stream(row, queue), Ahead::some());
                 }
-                // As a walk does: it ends at the first group past those that were wanted.
-                if useful == look.window() {
-                    peeked.complete = false;
-                    break;
-                }
-                let open = !settings.group(&candidate.group).paused;
-                useful += usize::from(open && candidate.streams.iter().any(|s| look.is_useful(&s.task, settings)));
-                peeked.groups.push(candidate);
             }
-            peeks.push(peeked);
+            shelves.push(shelf);
         }
-        Ok((peeks, self.settings_version(tx).await?))
+        Ok(shelves)
+    }
+
+    /// Looks for the next jobs of streams.
+    async fn refill(&self, tx: &Tx, dry: &[Dry], depth: i32) -> Result<Vec<Ahead>, tokio_postgres::Error> {
+        if dry.is_empty() {
+            return Ok(Vec::new());
+        }
+        let queues: Vec<&str> = dry.iter().map(|dry| dry.stream.queue.as_str()).collect();
+        let groups: Vec<&str> = dry.iter().map(|dry| dry.group.as_str()).collect();
+        let lanes: Vec<i16> = dry.iter().map(|dry| dry.stream.lane.code()).collect();
+        let tasks: Vec<&str> = dry.iter().map(|dry| dry.stream.task.as_str()).collect();
+        let lasts: Vec<i64> = dry.iter().map(|dry| dry.last).collect();
+        let params: [&(dyn ToSql + Sync); 6] = [&depth, &queues, &groups, &lanes, &tasks, &lasts];
+        let rows = tx.query(&self.sql.refill, &params).await?;
+        let arrays = rows.iter().map(|row| {
+            let seqs: Option<Vec<i64>> = row.get(0);
+            let places: Option<Vec<Tid>> = row.get(1);
+            Ahead::new(seqs.unwrap_or_default(), places.unwrap_or_default(), depth)
+        });
+        Ok(arrays.collect())
     }
 
     async fn settings_version(&self, tx: &Tx) -> Result<i64, tokio_postgres::Error> {
@@ -256,9 +327,19 @@ impl PostgresStore {
         self.all_marks().values_mut().for_each(Marks::forget);
     }
 
-    /// An executor goes: so do its marks.
+    /// An executor goes: so does what it remembers.
     pub(super) fn drop_marks(&self, executor: Uuid) {
         self.all_marks().remove(&executor);
+        self.stocks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&executor);
+    }
+
+    /// What an executor remembers from take to take.
+    pub(super) fn memory<T>(&self, executor: Uuid, with: impl FnOnce(&mut Memory) -> T) -> T {
+        let mut stocks = self.stocks.lock().unwrap_or_else(PoisonError::into_inner);
+        with(stocks.entry(executor).or_default())
     }
 
     pub(super) fn all_marks(&self) -> MutexGuard<'_, HashMap<Uuid, Marks>> {
@@ -266,21 +347,44 @@ impl PostgresStore {
     }
 }
 
-/// Rows of group, lane and task, in ring order, group by group.
-fn gather(rows: &[Row], queue: &str) -> Vec<Candidate> {
-    let mut groups: Vec<Candidate> = Vec::new();
+/// What a walk found on a part of a queue, and whether that is all there is to know of it.
+fn shelf(queue: &str, way: &Way, rows: &[Row], steps: i32, skipped: &BTreeSet<String>, depth: i32) -> (Shelf, bool) {
+    let last = rows.last();
+    let beyond = last.is_some_and(|row| row.get(3));
+    let out_of_steps = last.is_some_and(|row| row.get::<_, i32>(4) >= steps);
+    let last_group: Option<&str> = last.map(|row| row.get(0));
+    let first_group: Option<&str> = rows.first().map(|row| row.get(0));
+    // What is known of a group must be all of it, but for one that has more streams than a walk goes steps.
+    let cut = beyond || out_of_steps && first_group != last_group;
+    let end = match last_group {
+        Some(group) if cut => Some(group.to_owned()),
+        Some(group) if out_of_steps => Some(format!("{group}\u{1}")),
+        _ => None,
+    };
+    let mut shelf = Shelf::new(way.from.clone().unwrap_or_default(), end);
     for row in rows {
         let group: &str = row.get(0);
-        let stream = stream(row, queue);
-        match groups.last_mut() {
-            Some(last) if last.group == group => last.streams.push(stream),
-            _ => groups.push(Candidate {
-                group: group.to_owned(),
-                streams: vec![stream],
-            }),
+        if cut && Some(group) == last_group || skipped.contains(group) {
+            continue;
         }
+        shelf.put(group, stream(row, queue), Ahead::new(row.get(5), row.get(6), depth));
     }
-    groups
+    (shelf, cut || !out_of_steps)
+}
+
+/// A stock of what walks have found from the place on.
+fn stocked(standing: Standing, skipped: BTreeSet<String>, ring: &Ring, parts: Vec<Option<(Shelf, bool)>>) -> Stock {
+    let mut settled = standing.settled;
+    let shelves = parts
+        .into_iter()
+        .map(|part| {
+            let (mut shelf, whole) = part.unwrap_or_default();
+            settled &= whole;
+            shelf.begin(first_name(ring));
+            shelf
+        })
+        .collect();
+    Stock::new(Standing { settled, ..standing }, skipped, ring.clone(), shelves)
 }
 
 fn stream(row: &Row, queue: &str) -> Stream {
@@ -289,11 +393,4 @@ fn stream(row: &Row, queue: &str) -> Stream {
         queue: queue.to_owned(),
         task: row.get(2),
     }
-}
-
-/// What a walk found.
-#[derive(Default)]
-struct Walked {
-    peeks: Vec<Peeked>,
-    heads: Heads,
 }

@@ -4,7 +4,7 @@
 //! place is locked. The second moves the place and claims, in a transaction of its own: the place is free for the
 //! next executor before the claim is on disk.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Instant;
 
 use tokio_postgres::Row;
@@ -12,7 +12,8 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed};
-use super::peek::{Found, Heads, Look};
+use super::peek::{Found, Look};
+use super::stock::{Stock, Tid};
 use super::{PostgresStore, rows};
 use crate::error::{Error, Result};
 use crate::group::Cap;
@@ -22,6 +23,9 @@ use crate::turn::{Peeked, Pick, Ring, Round, Stream, interleave};
 
 /// A lane that gave too little is made up from the others; this is more than enough for all of them.
 const PASSES: usize = 16;
+
+/// So many known jobs are claimed over two connections.
+const MANY: usize = 200;
 
 /// What is sent before a claim, in the same round trip.
 enum Before<'a> {
@@ -56,9 +60,9 @@ impl PostgresStore {
         let Found {
             ring,
             settings,
-            peeks,
-            mut heads,
+            mut stock,
         } = self.peek(&tx, &look).await?;
+        let peeks = stock.peeked(&look, &settings);
         let mut round = Round::begin(turns, &ring, Peeked::merge(&ring, peeks), want, &tasks, &settings);
         let place = round.ring.clone();
         let mut before = Before::Peek(&kind, (place != ring).then_some(&place));
@@ -67,7 +71,7 @@ impl PostgresStore {
         let mut all_picks = Vec::new();
         let caps = round.caps(&settings);
         if !caps.is_empty() {
-            self.claim(&tx, before, executor, number, &[], &heads).await?;
+            self.claim(&tx, before, executor, number, &[], &mut stock).await?;
             self.lock_caps(&tx, &caps, &mut round).await?;
             before = Before::Locks;
         }
@@ -77,9 +81,7 @@ impl PostgresStore {
             if picks.is_empty() && pass > 0 {
                 break;
             }
-            let mut got = self.claim(&tx, before, executor, number, &picks, &heads).await?;
-            // What comes next in a stream is not known any longer.
-            heads.clear();
+            let mut got = self.claim(&tx, before, executor, number, &picks, &mut stock).await?;
             if !caps.is_empty() {
                 // Whose turn it is under a limit depends on the order of what was taken.
                 got.sort_by_cached_key(|job| (place_of(&picks, job), job.seq));
@@ -101,6 +103,8 @@ impl PostgresStore {
         }
         drop(tx.finish());
         self.all_marks().entry(executor).or_default().claimed(begun.elapsed());
+        stock.ring = place;
+        self.memory(executor, |memory| memory.leave(stock));
         let found = round.found;
         Ok(Taken {
             jobs: interleave(jobs, &all_picks),
@@ -133,7 +137,7 @@ impl PostgresStore {
     }
 
     /// Claims these picks in a transaction of their own, together with what comes before: one round trip. A second one
-    /// for those whose head was gone.
+    /// for jobs that do not lie any longer where they were seen.
     async fn claim(
         &self,
         tx: &Tx,
@@ -141,7 +145,7 @@ impl PostgresStore {
         executor: Uuid,
         number: i64,
         picks: &[Pick],
-        heads: &Heads,
+        stock: &mut Stock,
     ) -> Result<Vec<Claimed>, Error> {
         let failed = failed("claiming jobs");
         let again = if matches!(before, Before::Locks) {
@@ -149,23 +153,43 @@ impl PostgresStore {
         } else {
             Before::Nothing
         };
-        let orders = self.orders(executor, picks, heads);
-        let mut rows = self
-            .run_claims(tx, before, executor, number, &orders)
-            .await
-            .map_err(&failed)?;
-        if !orders.places.is_empty() {
-            let taken: HashSet<(&str, i16)> = rows.iter().map(|row| (row.get(5), row.get(1))).collect();
-            let missed: Vec<&Pick> = (orders.by_head.iter())
-                .filter(|pick| !taken.contains(&(pick.group.as_str(), pick.lane.code())))
-                .copied()
-                .collect();
-            if !missed.is_empty() {
-                let none = Heads::default();
-                let orders = self.orders(executor, missed, &none);
-                let late = self.run_claims(tx, again, executor, number, &orders).await;
-                rows.append(&mut late.map_err(&failed)?);
-            }
+        let mut orders = self.orders(executor, picks, stock);
+        // Half of many known jobs is claimed over a second connection at the same time, if one is free.
+        let spare = match before {
+            Before::Locks => None,
+            _ if orders.places.len() < MANY => None,
+            _ => self.spare_client().await.map(Tx::on),
+        };
+        let other = spare.as_ref().map(|_| orders.split()).unwrap_or_default();
+        let (rows, theirs) = futures_util::join!(
+            async {
+                self.run_claims(tx, before, executor, number, &orders)
+                    .await
+                    .map_err(&failed)
+            },
+            async {
+                let Some(tx) = spare else { return Ok((Vec::new(), None)) };
+                let claimed = self.run_claims(&tx, Before::Nothing, executor, number, &other).await;
+                let claimed = claimed.map_err(&failed)?;
+                drop(tx.finish());
+                Ok(claimed)
+            },
+        );
+        let (mut rows, drawn) = rows?;
+        let (mut theirs, also_drawn) = theirs?;
+        rows.append(&mut theirs);
+        stock.drew([drawn, also_drawn]);
+        orders.join(other);
+        let missed = orders.missed(&rows);
+        if !missed.is_empty() {
+            // Someone else is at work here: what is known is out of date.
+            stock.spoil();
+            let orders = self.orders(executor, &missed, stock);
+            let late = self.run_claims(tx, again, executor, number, &orders).await;
+            rows.append(&mut late.map_err(&failed)?.0);
+        }
+        if !orders.walked.is_empty() {
+            orders.resume(&rows, stock);
         }
         let mut jobs = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -182,10 +206,10 @@ impl PostgresStore {
         executor: Uuid,
         number: i64,
         orders: &Orders<'_>,
-    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+    ) -> Result<(Vec<Row>, Option<i64>), tokio_postgres::Error> {
         let Orders {
             places,
-            ids,
+            seqs,
             single,
             merged,
             ..
@@ -196,6 +220,7 @@ impl PostgresStore {
         let claim = tx.prepare(&self.sql.claim).await?;
         let claim_merged = tx.prepare(&self.sql.claim_merged).await?;
         let claim_heads = tx.prepare(&self.sql.claim_heads).await?;
+        let draw = tx.prepare(&self.sql.draw).await?;
         let anything = !places.is_empty() || !single.is_empty() || !merged.is_empty();
         let moved = async {
             if let Before::Peek(kind, Some(ring)) = &before {
@@ -217,11 +242,17 @@ impl PostgresStore {
                 _ => Ok(()),
             }
         };
+        let drawn = async {
+            if !anything {
+                return Ok(None);
+            }
+            Ok(Some(tx.client().query_one(&draw, &[]).await?.get(0)))
+        };
         let seen = async {
             if places.is_empty() {
                 return Ok(Vec::new());
             }
-            let params: [&(dyn ToSql + Sync); 5] = [&executor, &number, &scheduled, places, ids];
+            let params: [&(dyn ToSql + Sync); 5] = [&executor, &number, &scheduled, places, seqs];
             tx.client().query(&claim_heads, &params).await
         };
         let first = async {
@@ -252,8 +283,8 @@ impl PostgresStore {
                 _ => Ok(()),
             }
         };
-        let (moved, unlocked, begun, seen, first, second, committed) =
-            futures_util::join!(moved, unlocked, begun, seen, first, second, committed);
+        let (moved, unlocked, begun, drawn, seen, first, second, committed) =
+            futures_util::join!(moved, unlocked, begun, drawn, seen, first, second, committed);
         moved?;
         unlocked?;
         begun?;
@@ -261,23 +292,25 @@ impl PostgresStore {
         rows.append(&mut first?);
         rows.append(&mut second?);
         committed?;
-        Ok(rows)
+        Ok((rows, drawn?))
     }
 
-    /// The picks as arrays.
-    fn orders<'a>(&self, executor: Uuid, picks: impl IntoIterator<Item = &'a Pick>, heads: &'a Heads) -> Orders<'a> {
+    /// The picks as arrays. Jobs that are in stock are claimed where they lie, others by walking their streams.
+    fn orders<'a>(&self, executor: Uuid, picks: &'a [Pick], stock: &mut Stock) -> Orders<'a> {
         let marks = self.all_marks();
         let marks = marks.get(&executor);
         let mut orders = Orders::default();
         for (i, pick) in (0..).zip(picks) {
-            if let [(stream, 1)] = pick.streams.as_slice()
-                && let Some((place, id)) = heads.get(&(pick.group.clone(), stream.clone()))
-            {
-                orders.places.push(place);
-                orders.ids.push(*id);
-                orders.by_head.push(pick);
+            if let Some(chosen) = stock.choose(pick) {
+                orders.by_place.push((pick, chosen.len()));
+                for (seq, place) in chosen {
+                    orders.places.push(place);
+                    orders.seqs.push(seq);
+                }
                 continue;
             }
+            stock.walk(pick);
+            orders.walked.push(pick);
             let alone = pick.streams.len() == 1;
             for (stream, limit) in &pick.streams {
                 let mark = marks.map_or(0, |m| m.get(&pick.group, stream.lane, &stream.queue, &stream.task));
@@ -314,15 +347,87 @@ fn cap_key(cap: &Cap) -> (i16, &str) {
     }
 }
 
-/// Picks as the arrays that statements take: single jobs that the peek has seen, picks of one stream, and picks that
-/// merge several.
+/// Picks as the arrays that statements take: jobs that are known, picks of one stream, and picks that merge several.
 #[derive(Default)]
 struct Orders<'a> {
-    places: Vec<&'a str>,
-    ids: Vec<Uuid>,
-    by_head: Vec<&'a Pick>,
+    places: Vec<Tid>,
+    seqs: Vec<i64>,
+    by_place: Vec<(&'a Pick, usize)>,
+    walked: Vec<&'a Pick>,
     single: Streams<'a>,
     merged: Streams<'a>,
+}
+
+impl Orders<'_> {
+    /// The second half of the known jobs.
+    fn split(&mut self) -> Self {
+        let half = self.places.len() / 2;
+        Self {
+            places: self.places.split_off(half),
+            seqs: self.seqs.split_off(half),
+            ..Self::default()
+        }
+    }
+
+    /// What was split off is here again.
+    fn join(&mut self, other: Self) {
+        self.places.extend(other.places);
+        self.seqs.extend(other.seqs);
+    }
+
+    /// How many rows each group and lane gave.
+    fn tally(rows: &[Row]) -> HashMap<(&str, i16), usize> {
+        let mut tally = HashMap::new();
+        for row in rows {
+            *tally.entry((row.get(5), row.get(1))).or_default() += 1;
+        }
+        tally
+    }
+
+    /// What is left of picks whose jobs were not all where they had been seen.
+    fn missed(&self, rows: &[Row]) -> Vec<Pick> {
+        if self.places.is_empty() || self.walked.is_empty() && rows.len() == self.places.len() {
+            return Vec::new();
+        }
+        let got = Self::tally(rows);
+        let mut missed = Vec::new();
+        for (pick, wanted) in &self.by_place {
+            let got = got.get(&(pick.group.as_str(), pick.lane.code())).copied().unwrap_or(0);
+            if got < *wanted {
+                let rest = (wanted - got) as u32;
+                missed.push(Pick {
+                    jobs: rest,
+                    streams: (pick
+                        .streams
+                        .iter()
+                        .map(|(stream, limit)| (stream.clone(), rest.min(*limit))))
+                    .collect(),
+                    ..(*pick).clone()
+                });
+            }
+        }
+        missed
+    }
+
+    /// Streams that gave all that was asked for go on behind that. Of the others nothing is known: someone else may have
+    /// had their hands on jobs that were passed over.
+    fn resume(&self, rows: &[Row], stock: &mut Stock) {
+        let got = Self::tally(rows);
+        let full =
+            |pick: &Pick| got.get(&(pick.group.as_str(), pick.lane.code())).copied().unwrap_or(0) >= pick.jobs as usize;
+        let full: HashSet<(&str, i16)> = self
+            .walked
+            .iter()
+            .filter(|pick| full(pick))
+            .map(|pick| (pick.group.as_str(), pick.lane.code()))
+            .collect();
+        for row in rows {
+            let (group, lane): (&str, i16) = (row.get(5), row.get(1));
+            if full.contains(&(group, lane)) {
+                stock.resume(group, lane, row.get(3), row.get(4), row.get(2));
+            }
+        }
+    }
 }
 
 /// Streams to claim from, as the arrays that a statement takes.

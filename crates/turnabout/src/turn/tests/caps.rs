@@ -46,9 +46,7 @@ fn a_group_whose_only_task_is_at_its_limit_is_benched() {
 
 #[test]
 fn groups_take_turns_at_the_one_place_under_a_tasks_limit() {
-    // Not shown for takes of 1: there a visit that finds the place taken is lost, and takes in step with the ring (one
-    // that gets the place, one that does not, four groups) pass over the same groups every time.
-    for want in [3, 4, 8] {
+    for want in [1, 2, 3, 4, 8] {
         let mut world = World::new();
         world.limit("t", 1);
         for group in ["a", "b", "c", "d"] {
@@ -69,6 +67,76 @@ fn groups_take_turns_at_the_one_place_under_a_tasks_limit() {
         for (group, jobs) in tally(&taken) {
             assert!((8..=12).contains(&jobs), "{group} got {jobs} of 40, in takes of {want}");
         }
+    }
+}
+
+#[test]
+fn takes_that_find_a_tasks_limit_reached_do_not_cost_groups_their_turn_at_it() {
+    // Seven groups wait for one place; an eighth has other work all the while, which takes the place in the ring past
+    // all of them again and again.
+    for fairness in [Fairness::Jobs, Fairness::Items, Fairness::Time] {
+        for executors in 1..4 {
+            let mut world = World::new();
+            world.limit("t", 1);
+            world.submit_to("a", Normal, "default", "u", 10_000);
+            for group in ["b", "c", "d", "e", "f", "g", "h"] {
+                world.submit(group, 100);
+            }
+            world.weigh("h", 2);
+            let mut memories = vec![Turns::new(fairness, Scheme::default(), 0); executors];
+            let mut taken = Vec::new();
+            let mut random = fastrand::Rng::with_seed(1);
+            while taken.len() < 160 {
+                let at = random.usize(..executors);
+                let mut memory = std::mem::replace(&mut memories[at], turns("4,2,1"));
+                let mut running = Vec::new();
+                // So many other jobs end while one of these runs.
+                for _ in 0..random.u32(1..6) {
+                    let (jobs, after) = world.take(memory, 1);
+                    memory = after;
+                    for job in jobs {
+                        memory.charge(&job.group, 1, 1);
+                        memory.settle(&job.group, 1, 1.0, Some(1.0));
+                        if job.task == "t" {
+                            running.push(job);
+                        } else {
+                            world.end(&job);
+                        }
+                    }
+                }
+                for job in running {
+                    world.end(&job);
+                    memory.forgive();
+                    taken.push(job);
+                }
+                memories[at] = memory;
+            }
+            for (group, jobs) in tally(&taken) {
+                let fair = if group == "h" { 40 } else { 20 };
+                assert!(
+                    (fair - 4..=fair + 4).contains(&jobs),
+                    "{group} got {jobs} of 160 by {fairness:?}, {executors} executors"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tasks_limit_that_is_reached_benches_all_who_wait_for_it_at_once() {
+    for fairness in [Fairness::Jobs, Fairness::Time] {
+        let mut world = World::new();
+        world.limit("t", 1);
+        for group in ["a", "b", "c", "d"] {
+            world.submit(group, 10);
+        }
+        world.submit_to("e", Normal, "default", "u", 10);
+        let memory = Turns::new(fairness, Scheme::default(), 0);
+        // One gets the place, one finds it taken.
+        let memory = world.take(memory, 1).1;
+        let memory = world.take(memory, 1).1;
+        assert_eq!(memory.benched().len(), 4, "by {fairness:?}");
+        assert_eq!(tally(&world.take(memory, 1).0), [("e", 1)].into());
     }
 }
 

@@ -220,6 +220,13 @@ begin
 end
 $$;
 
+-- Called by whoever makes a job ready without submitting one: holds the lock of all who make jobs ready until it commits,
+-- and draws a place, so that executors who know what is ready notice that something has come (see sql/lock_ring.sql).
+create function turnabout.arrive() returns bigint language sql volatile as $$
+    select nextval('turnabout.job_seq')
+    from (select pg_advisory_xact_lock_shared(hashtext('turnabout'), 1) offset 0) l
+$$;
+
 -- Wakes whoever sleeps. Called by a submit; costs nothing while everyone is busy.
 create function turnabout.wake() returns void language sql volatile as $$
     select pg_notify('turnabout', 'ready') where exists (select from turnabout.executor where asleep)

@@ -120,6 +120,8 @@ begin
         end if;
     end if;
 
+    -- Under the lock of all who make jobs ready, and before a place in a lane is drawn (see sql/lock_ring.sql).
+    perform pg_advisory_xact_lock_shared(hashtext('turnabout'), 1);
     -- A key's holder may finish between the insert and the look at it: then there is room for a new job.
     for attempt in 1..100 loop
         insert into turnabout.job as j (id, submitted, due, expires, parent, items, lane, priority,

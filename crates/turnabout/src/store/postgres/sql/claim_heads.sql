@@ -1,14 +1,14 @@
--- Takes jobs that a peek has just seen at the head of their streams, where it saw them: no second walk of the index.
+-- Takes jobs that a peek has seen at the head of their streams, where it saw them: no second walk of the index.
 -- One that lies there no longer, or that another has taken or locked, is not taken; the caller then claims from the
 -- stream. (Conditions are put so that no index seems fit to find the rows by: their places are known.)
--- $1 executor, $2 claim number, $3 state; then places and ids.
+-- $1 executor, $2 claim number, $3 state; then places and seqs.
 with alive as materialized (
     select from turnabout.executor where incarnation = $1 for key share
 ),
 chosen as materialized (
     select j.ctid as place
-    from unnest($4::text[]::tid[], $5::uuid[]) as h (place, id)
-    join turnabout.job j on j.ctid = h.place and (j.id = h.id) is true
+    from unnest($4::tid[], $5::bigint[]) as h (place, seq)
+    join turnabout.job j on j.ctid = h.place and (j.seq = h.seq) is true
     where num_nonnulls(j.executor, j.due) = 0 and exists (select from alive)
     for update of j skip locked
 ),

@@ -2,7 +2,10 @@
 -- $1 executor, $2 now (null: the server's); then one entry a job. `lane` null: parked for `delay` seconds from now;
 -- with neither: it stays parked as it is. `fresh`: a new place at the end of the lane. $17 and $18 are empty where no
 -- task described an error.
-with back as (
+with arrived as materialized (
+    select case when cardinality(array_remove($8::smallint[], null)) > 0 then turnabout.arrive() end as place
+),
+back as (
     update turnabout.job j
     set state = d.state, reason = d.reason, lane = coalesce(d.lane, j.lane), attempts = d.attempts,
         interruptions = d.interruptions,
@@ -17,7 +20,7 @@ with back as (
             else j.due
         end,
         seq = case when d.fresh then nextval('turnabout.job_seq') else j.seq end
-    from unnest($3::uuid[], $4::bigint[], $5::boolean[], $6::smallint[], $7::smallint[], $8::smallint[], $9::int[],
+    from arrived, unnest($3::uuid[], $4::bigint[], $5::boolean[], $6::smallint[], $7::smallint[], $8::smallint[], $9::int[],
         $10::int[], $11::int[], $12::smallint[], $13::text[], $14::double precision[], $15::double precision[],
         $16::boolean[], $17::text[], $18::text[])
         as d (id, claim, cancelling, state, reason, lane, attempts, interruptions, losses, priority, error, delay,

@@ -1,5 +1,6 @@
 -- Stores jobs. An id or a unique key that is taken is passed over here and looked at by holders.sql; a conflict with
--- someone who has not committed yet waits for them, so there is never a second job.
+-- someone who has not committed yet waits for them, so there is never a second job. Places are drawn under the lock of
+-- those who make jobs ready (see lock_ring.sql).
 -- Jobs of groups that have a limit are passed over too, unless $20 says that there is room for all of these (limits.rs);
 -- where no group has one, that costs a look at an empty index a statement.
 -- $1 now (null: the server's); then one entry a job; `seq` null: the next one.
@@ -10,8 +11,10 @@ select d.id, coalesce(d.seq, nextval('turnabout.job_seq')), n.now,
     coalesce(d.expires_at, n.now + make_interval(secs => d.expires_in)),
     d.parent, d.items,
     d.priority, d.priority, d.queue, d."group", d.task, d.owner, d.unique_key, d.args, d.meta, d.subject,
-    d.prepared, $20
-from (select coalesce($1, clock_timestamp()) as now) n
+    coalesce(d.prepared, false), $20
+from (
+    select coalesce($1, clock_timestamp()) as now, pg_advisory_xact_lock_shared(hashtext('turnabout'), 1) offset 0
+) n
 cross join unnest($2::uuid[], $3::timestamptz[], $4::double precision[], $5::timestamptz[], $6::double precision[],
     $7::uuid[], $8::int[], $9::smallint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
     $15::text[], $16::text[], $17::bigint[], $18::text[], $19::boolean[])

@@ -141,7 +141,18 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
     vec![
         (
             Prepared::hot("peek", &sql.peek),
-            format!("'{kind}', 'default', {BATCH}, 2000, '{{}}', '{{work}}'"),
+            format!("'{kind}', 'default', {BATCH}, 2000, '{{}}', '{{work}}', null, '~', null, 1"),
+        ),
+        (
+            Prepared::hot("refill", &sql.refill),
+            format!(
+                "8, {}, {}, {}, {}, {}",
+                n("default"),
+                list(&groups),
+                n("2"),
+                n("work"),
+                n("0")
+            ),
         ),
         (
             Prepared::hot("peek_marked", &sql.peek_marked),
@@ -170,7 +181,7 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
         ),
         (
             Prepared::hot("claim_heads", &sql.claim_heads),
-            format!("'{me}', 2, 1, {}, {live}", n("\"(0,1)\"")),
+            format!("'{me}', 2, 1, {}, {}", n("\"(0,1)\""), list(1..=BATCH)),
         ),
         (
             Prepared::hot("claim_merged", &sql.claim_merged),

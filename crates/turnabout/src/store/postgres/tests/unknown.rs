@@ -38,7 +38,10 @@ async fn thirty_thousand_unknown_jobs_before_each_group_cost_no_more_than_three_
     for (queue, unknown) in [("few", 300), ("many", 30_000)] {
         let mut exec = executor_of(&store, queue, &["work"]).await;
         place.run(&client, &flood(queue, unknown)).await;
-        let args = format!("'{}', '{queue}', {GROUPS}, 2000, '{{}}', '{{work}}'", exec.kind);
+        let args = format!(
+            "'{}', '{queue}', {GROUPS}, 2000, '{{}}', '{{work}}', null, '~', null, 1",
+            exec.kind
+        );
         let peeked = pages(&peek.explain(&client, &args).await);
         let n = |item: &str| same(item, GROUPS);
         let args = format!(

@@ -1,11 +1,10 @@
-//! How many jobs to have in hand: as many as there are slots, and beyond that only what starts within a moment at the
+//! PURE: how many jobs to have in hand: as many as there are slots, and beyond that only what starts within a moment at the
 //! present rate. Holding more would take jobs out of the rotation before their turn.
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use super::super::life::Life;
-
+/// Jobs that were to start within a moment and have not after this time are given back.
+pub const STALE: Duration = Duration::from_millis(250);
 /// Beyond free slots, what starts within so many seconds is held.
 const AHEAD: f64 = 0.05;
 /// How many seconds the rate remembers.
@@ -16,20 +15,18 @@ const MAX_AHEAD: usize = 2000;
 const SHORTEST: f64 = 0.005;
 
 /// The rate of starts, and what follows from it.
-pub(super) struct Pace {
+#[derive(Clone, Debug)]
+pub struct Pace {
     rate: f64,
     seen: u64,
-    /// When the rate was last measured, on the life's watch: what takes a minute of the store's time is a long job,
+    /// When the rate was last measured, on the executor's watch: what takes a minute of the store's time is a long job,
     /// even if a test moves the clock.
     since: Duration,
 }
 
 impl Pace {
-    pub(super) fn new(life: &Life) -> Self {
-        Self::at(life.hand.starts(), life.watch())
-    }
-
-    fn at(starts: u64, now: Duration) -> Self {
+    /// For an executor that has started so many jobs by now.
+    pub fn new(starts: u64, now: Duration) -> Self {
         Self {
             rate: 0.0,
             seen: starts,
@@ -37,21 +34,25 @@ impl Pace {
         }
     }
 
-    /// How many jobs to ask for now. Zero: wait until the queue is shorter.
-    pub(super) fn want(&mut self, life: &Life) -> usize {
-        self.measure(life.hand.starts(), life.watch());
+    /// How many jobs to ask for, when so many of these slots are in use and so many jobs wait for one. Zero: wait until
+    /// fewer do.
+    pub fn want(&self, slots: usize, running: usize, queued: usize) -> usize {
         let ahead = self.ahead();
-        life.hand.low_water.store(ahead / 2, Relaxed);
-        let (queued, running) = (life.hand.queued(), life.hand.running());
-        let free = life.plan.slots.saturating_sub(running);
+        let free = slots.saturating_sub(running);
         // Small takes cost as much as large ones, so while there is enough to do the queue runs half empty first.
-        if queued >= free && (ahead == 0 || queued > ahead / 2) {
+        if queued >= free && (ahead == 0 || queued > self.low_water()) {
             return 0;
         }
         (free + ahead).saturating_sub(queued)
     }
 
-    fn measure(&mut self, starts: u64, now: Duration) {
+    /// When the queue has become so short, it is time to ask for more.
+    pub fn low_water(&self) -> usize {
+        self.ahead() / 2
+    }
+
+    /// So many jobs have started by now.
+    pub fn measure(&mut self, starts: u64, now: Duration) {
         let seconds = now.saturating_sub(self.since).as_secs_f64();
         if seconds < SHORTEST {
             return;
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn long_jobs_are_not_held_ahead_and_short_ones_for_a_moment() {
-        let mut pace = Pace::at(0, Duration::ZERO);
+        let mut pace = Pace::new(0, Duration::ZERO);
         let mut now = Duration::from_mins(1);
         pace.measure(4, now);
         assert_eq!(pace.ahead(), 0);

@@ -1,0 +1,192 @@
+//! Held against what we want: each goal, what was measured, and whether it holds.
+
+use serde_json::{Value, json};
+
+use crate::report::{Line, median};
+use crate::table::{self, number};
+
+/// What a goal asks of a value.
+enum Wanted {
+    AtLeast(f64),
+    Below(f64),
+}
+
+/// A table of the goals that these lines say something about; nothing if they say nothing.
+pub(crate) fn of_lines(ours: &[Line], all: &[Value]) -> String {
+    let mut rows = vec![["goal", "measured", "wanted", "holds"].map(str::to_owned).to_vec()];
+    for (goal, measured, wanted) in goals(ours, all) {
+        let Some(measured) = measured else { continue };
+        let (text, holds) = match wanted {
+            Wanted::AtLeast(bound) => (format!("at least {}", number(bound)), measured >= bound),
+            Wanted::Below(bound) => (format!("below {}", number(bound)), measured < bound),
+        };
+        let holds = if holds { "yes" } else { "no" };
+        rows.push(vec![goal.to_owned(), number(measured), text, holds.to_owned()]);
+    }
+    if rows.len() == 1 {
+        return String::new();
+    }
+    format!("\n**goals**\n\n{}", table::markdown(&rows, 1))
+}
+
+fn goals(ours: &[Line], all: &[Value]) -> Vec<(&'static str, Option<f64>, Wanted)> {
+    use Wanted::{AtLeast, Below};
+    let value =
+        |store: &str, scenario: &str, settings: Value, name: &str| value(ours, store, scenario, &settings, name);
+    let drain = |store: &str, groups: u64, backlog: u64, history: bool, pinned: bool, name: &str| {
+        let settings =
+            json!({ "groups": groups, "backlog": backlog, "executors": 1, "history": history, "pinned": pinned });
+        value(store, "drain", settings, name)
+    };
+    let rate = |groups, backlog, pinned| drain("postgres", groups, backlog, false, pinned, "per_s");
+    let peer = |scenario: &str, key: &str| against_peers(all, "turnabout", scenario, key);
+    let kept = against_peers(all, "turnabout-history", "bulk_drain", "drain_per_s");
+    let none = || json!({});
+    vec![
+        (
+            "drain, 1,000 groups, PostgreSQL, no history / best peer",
+            peer("bulk_drain", "drain_per_s"),
+            AtLeast(1.5),
+        ),
+        (
+            "drain, 1,000 groups, PostgreSQL, no history / ceiling",
+            drain("postgres", 1_000, 100_000, false, false, "of_ceiling"),
+            AtLeast(0.6),
+        ),
+        ("the same with history / best peer", kept, AtLeast(1.0)),
+        (
+            "bulk submit, PostgreSQL / best peer",
+            peer("bulk_drain", "bulk_insert_per_s"),
+            AtLeast(2.0),
+        ),
+        (
+            "bulk submit, PostgreSQL / COPY",
+            value("postgres", "submit-bulk", none(), "of_ceiling"),
+            AtLeast(0.7),
+        ),
+        (
+            "single submits, 8 callers, PostgreSQL / ceiling",
+            value("postgres", "submit-single", none(), "of_ceiling"),
+            AtLeast(0.8),
+        ),
+        (
+            "10,000 groups / 1 group, PostgreSQL",
+            ratio(rate(10_000, 100_000, false), rate(1, 100_000, false)),
+            AtLeast(0.85),
+        ),
+        (
+            "backlog 1 M / 10 k, PostgreSQL",
+            ratio(rate(1_000, 1_000_000, false), rate(1_000, 10_000, false)),
+            AtLeast(0.9),
+        ),
+        (
+            "snapshot held open / none, PostgreSQL",
+            ratio(rate(1_000, 100_000, true), rate(1_000, 100_000, false)),
+            AtLeast(0.9),
+        ),
+        (
+            "drain, 1,000 groups, SQLite, no history / ceiling",
+            drain("sqlite", 1_000, 100_000, false, false, "of_ceiling"),
+            AtLeast(0.4),
+        ),
+        (
+            "bulk submit, SQLite / ceiling",
+            value("sqlite", "submit-bulk", none(), "of_ceiling"),
+            AtLeast(0.5),
+        ),
+        (
+            "latency p50, PostgreSQL, ms",
+            value("postgres", "latency", none(), "p50_ms"),
+            Below(2.0),
+        ),
+        (
+            "latency p99, PostgreSQL, ms",
+            value("postgres", "latency", none(), "p99_ms"),
+            Below(6.0),
+        ),
+        (
+            "latency p50, SQLite, ms",
+            value("sqlite", "latency", none(), "p50_ms"),
+            Below(0.5),
+        ),
+        (
+            "flood: longest wait, PostgreSQL, ms",
+            value("postgres", "flood", none(), "max_ms"),
+            Below(60.0),
+        ),
+        (
+            "flood: span / ideal, PostgreSQL",
+            value("postgres", "flood", none(), "of_ideal"),
+            Below(1.15),
+        ),
+        (
+            "flood: longest wait, SQLite, ms",
+            value("sqlite", "flood", none(), "max_ms"),
+            Below(60.0),
+        ),
+        (
+            "flood: span / ideal, SQLite",
+            value("sqlite", "flood", none(), "of_ideal"),
+            Below(1.15),
+        ),
+        (
+            "memory, 1 M jobs wait, PostgreSQL, MiB",
+            value("postgres", "memory", none(), "peak_mib"),
+            Below(64.0),
+        ),
+        (
+            "memory, 1 M jobs wait, SQLite, MiB",
+            value("sqlite", "memory", none(), "peak_mib"),
+            Below(64.0),
+        ),
+        (
+            "idle, PostgreSQL, % of a core",
+            value("postgres", "idle", none(), "cpu_percent"),
+            Below(0.2),
+        ),
+        (
+            "idle, SQLite, % of a core",
+            value("sqlite", "idle", none(), "cpu_percent"),
+            Below(0.2),
+        ),
+    ]
+}
+
+/// The median of a value over the lines with these settings.
+fn value(lines: &[Line], store: &str, scenario: &str, settings: &Value, name: &str) -> Option<f64> {
+    let settings = settings.as_object()?;
+    let found: Vec<f64> = lines
+        .iter()
+        .filter(|line| line.store == store && line.scenario == scenario)
+        .filter(|line| {
+            settings
+                .iter()
+                .all(|(name, value)| line.settings.get(name) == Some(value))
+        })
+        .filter_map(|line| line.values.get(name)?.as_f64())
+        .collect();
+    (!found.is_empty()).then(|| median(&found))
+}
+
+/// A peer's median as a multiple of the best median of all peers that are not ours, in the same lines.
+fn against_peers(lines: &[Value], peer: &str, scenario: &str, key: &str) -> Option<f64> {
+    let of = |peer: &str| {
+        let found: Vec<f64> = lines
+            .iter()
+            .filter(|line| line["peer"] == peer && line["scenario"] == scenario)
+            .filter_map(|line| line[key].as_f64())
+            .collect();
+        (!found.is_empty()).then(|| median(&found))
+    };
+    let best = lines
+        .iter()
+        .filter_map(|line| line["peer"].as_str())
+        .filter(|peer| !peer.starts_with("turnabout"))
+        .filter_map(of)
+        .fold(0.0, f64::max);
+    ratio(of(peer), (best > 0.0).then_some(best))
+}
+
+fn ratio(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    Some(a? / b.filter(|b| *b > 0.0)?)
+}

@@ -1,0 +1,100 @@
+//! The command `turnabout bench`: how fast Turnabout is on both stores, beside what the bare storage engines do in the
+//! same minute. What the numbers mean is in docs/benchmarks.md.
+//!
+//! - `options.rs` is the command line, and what is measured unless it says otherwise
+//! - `place.rs` opens a fresh store for each measurement, `work.rs` is the task that is measured
+//! - `scenario/` has a file for each scenario, `ceiling.rs` what they are held against
+//! - `meter.rs` reads processor time, memory, allocations and the server's counters
+//! - `report.rs` prints lines, `table.rs` makes tables of them, `compare.rs` compares two programs, `goals.rs` holds them
+//!   against what we want
+//! - `peer.rs` takes part in a comparison with other job queues
+//!
+//! And `turnabout lab` ([`lab`]): how fair it is.
+//!
+//! A scenario is a function from a place and its sizes to a [`report::Measured`]. What handlers' progress and log lines
+//! cost belongs in `scenario/telling.rs`, as soon as handlers can report them.
+
+mod ceiling;
+mod compare;
+mod goals;
+pub mod lab;
+mod machine;
+mod meter;
+mod options;
+mod peer;
+mod place;
+mod report;
+mod scenario;
+mod table;
+mod work;
+
+use anyhow::Result;
+
+pub use options::Bench;
+
+use options::{Options, Scenario, Tool};
+use place::{Place, Store};
+use report::Report;
+use scenario::{cost, drain, flood, idle, latency, memory, steady, submit};
+
+/// Runs the command.
+pub async fn run(bench: Bench) -> Result<()> {
+    match bench.tool {
+        None => measure(&bench.options).await,
+        Some(Tool::Peer(peer)) => peer::run(peer).await,
+        Some(Tool::Table(files)) => table::run(&files),
+        Some(Tool::Compare(files)) => compare::run(&files),
+        Some(Tool::Executor(executor)) => memory::execute_here(executor).await,
+    }
+}
+
+/// Everything that is wanted, so often as is wanted.
+async fn measure(options: &Options) -> Result<()> {
+    let mut report = Report::default();
+    machine::print(options).await?;
+    for repeat in 1..=options.repeat {
+        for store in options.stores() {
+            round(options, store, repeat, &mut report).await?;
+        }
+    }
+    eprintln!("{}", table::of_lines(report.lines()));
+    Ok(())
+}
+
+/// Every wanted scenario once on one store.
+async fn round(options: &Options, store: Store, repeat: u32, report: &mut Report) -> Result<()> {
+    let place = Place::new(store, &options.pg_url, &options.dir);
+    let sizes = options.sizes();
+    for scenario in options.scenarios() {
+        match scenario {
+            Scenario::Submit => {
+                report.add(submit::bulk(&place, sizes.bulk).await?, repeat)?;
+                report.add(submit::single(&place, sizes.single).await?, repeat)?;
+                if store == Store::Postgres {
+                    report.add(submit::within(&place, sizes.single).await?, repeat)?;
+                }
+            }
+            Scenario::Drain => {
+                for wanted in options.drains() {
+                    report.add(drain::run(&place, wanted, options.slots).await?, repeat)?;
+                }
+            }
+            Scenario::Steady => report.add(steady::run(&place, options.rate, options.seconds()).await?, repeat)?,
+            Scenario::Latency => report.add(latency::run(&place, sizes.latency).await?, repeat)?,
+            Scenario::Flood => report.add(flood::run(&place, sizes.flood).await?, repeat)?,
+            Scenario::Cost => {
+                for history in options.histories() {
+                    for measured in cost::run(&place, sizes.bulk, options.slots, history).await? {
+                        report.add(measured, repeat)?;
+                    }
+                }
+            }
+            Scenario::Idle => {
+                let measured = idle::run(&place, options.seconds(), options.settle()).await?;
+                report.add(measured, repeat)?;
+            }
+            Scenario::Memory => report.add(memory::run(&place, sizes.memory, options.slots).await?, repeat)?,
+        }
+    }
+    Ok(())
+}

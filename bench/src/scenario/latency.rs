@@ -1,0 +1,48 @@
+//! How long a single job waits on an idle executor.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::ceiling;
+use crate::place::{History, Place};
+use crate::report::{Measured, millis, percentile};
+use crate::work::{Length, Notes, Work, execute, group, idle, stop};
+
+const SLOTS: u32 = 4;
+const GROUPS: u64 = 100;
+const APART: Duration = Duration::from_millis(10);
+/// These do not count: connections are made, statements prepared.
+const FIRST: u64 = 10;
+
+/// From before the call that submits to the start of the handler, one job after the other.
+pub(crate) async fn run(place: &Place, jobs: u64) -> Result<Measured> {
+    let ceiling = ceiling::hand_over(place, jobs).await?;
+    let open = place.open(History::Kept).await?;
+    let notes = Notes::new(FIRST + jobs, Length::Nothing);
+    let executor = execute(&open.jobs, &notes, SLOTS).await?;
+    idle(&executor).await;
+    let mut waits = Vec::new();
+    for n in 0..FIRST + jobs {
+        let submitted = notes.now();
+        open.jobs.submit(Work::new(n)).group(group(n, GROUPS)).await?;
+        let ended = notes.wait_for(n + 1, Duration::from_secs(20)).await;
+        ensure!(ended, "a job did not start for 20 seconds");
+        if n >= FIRST {
+            waits.push(notes.start(n).unwrap_or_default().saturating_sub(submitted));
+        }
+        tokio::time::sleep(APART).await;
+    }
+    stop(vec![executor]).await;
+    open.close().await?;
+    Ok(Measured::new("latency", place.store)
+        .setting("jobs", jobs)
+        .setting("slots", SLOTS)
+        .setting("apart_ms", APART.as_millis() as u64)
+        .value("p50_ms", millis(percentile(&waits, 0.5)))
+        .value("p95_ms", millis(percentile(&waits, 0.95)))
+        .value("p99_ms", millis(percentile(&waits, 0.99)))
+        .value("max_ms", millis(percentile(&waits, 1.0)))
+        .value("ceiling_p50_ms", millis(percentile(&ceiling, 0.5)))
+        .value("ceiling_p99_ms", millis(percentile(&ceiling, 0.99))))
+}

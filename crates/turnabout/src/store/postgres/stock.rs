@@ -1,0 +1,531 @@
+//! What an executor knows to be ready: the groups from a place in the ring on, and the first jobs of each stream.
+//!
+//! A peek costs a step down the index for every group. Where nothing has come since the last one (`sql/lock_ring.sql` tells)
+//! and nobody else moved the place, what it saw is still all there is: the next take is planned from here, and claims
+//! jobs where they lie. Streams are read ahead, deeper each time that this proves worth while.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::ops::Bound;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+
+use super::peek::Look;
+use crate::group::Settings;
+use crate::turn::{Candidate, Peeked, Pick, Ring, Stream};
+
+/// How long a stock is trusted, whatever `lock_ring.sql` says.
+const LIFE: Duration = Duration::from_secs(5);
+/// How long once a stream was claimed from by walking it, which may have passed over a job that someone else had locked.
+const WALKED_LIFE: Duration = Duration::from_secs(1);
+/// So many jobs of a stream are read ahead at the most.
+const DEEPEST: i32 = 32;
+/// Each time a stock was of use, the next one is so many times as deep.
+const DEEPER: i32 = 8;
+/// So many jobs are known at the most, as far as that can be told before reading.
+const MOST: usize = 200_000;
+
+/// Where a row lies. Whoever goes there checks what lies there now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tid([u8; 6]);
+
+impl<'a> FromSql<'a> for Tid {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self(raw.try_into()?))
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::TID
+    }
+}
+
+impl ToSql for Tid {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.extend_from_slice(&self.0);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::TID
+    }
+
+    to_sql_checked!();
+}
+
+/// A job that was seen: its place in the lane, and where it lies.
+pub(super) type Seen = (i64, Tid);
+
+/// How things stood, as `lock_ring.sql` tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// How many places in lanes had been given away.
+    pub(super) places: i64,
+    /// Whether all jobs up to there could be seen.
+    pub(super) settled: bool,
+    /// The version of the settings.
+    pub(super) version: i64,
+}
+
+/// Everything that is ready on a stretch of the ring.
+#[derive(Debug)]
+pub(super) struct Stock {
+    since: Instant,
+    standing: Standing,
+    /// Groups that were stepped over.
+    skipped: BTreeSet<String>,
+    /// The place in the ring, as this executor left it.
+    pub(super) ring: Ring,
+    /// By the executor's queues.
+    queues: Vec<Shelf>,
+    /// Whether a stream was claimed from by walking it.
+    walked: bool,
+}
+
+/// One queue's part.
+#[derive(Debug, Default)]
+pub(super) struct Shelf {
+    groups: BTreeMap<String, Vec<(Stream, Ahead)>>,
+    /// The name with which the stretch begins.
+    start: String,
+    /// The name before which it ends; none: it goes all around the ring.
+    end: Option<String>,
+}
+
+/// The first jobs of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    seen: VecDeque<Seen>,
+    /// Whether there may be more after those.
+    more: bool,
+    /// Whether there is at least one, even if none was seen.
+    sure: bool,
+    /// The last place in the lane that was seen.
+    last: i64,
+}
+
+impl Ahead {
+    /// These were seen when so many were asked for.
+    pub(super) fn new(seqs: Vec<i64>, places: Vec<Tid>, depth: i32) -> Self {
+        Self {
+            more: seqs.len() >= depth as usize,
+            sure: true,
+            last: seqs.last().copied().unwrap_or(0),
+            seen: seqs.into_iter().zip(places).collect(),
+        }
+    }
+
+    /// There are some.
+    pub(super) fn some() -> Self {
+        Self {
+            more: true,
+            sure: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether nobody knows if there is another one.
+    fn is_dry(&self) -> bool {
+        self.seen.is_empty() && self.more && !self.sure
+    }
+}
+
+/// A stream whose next jobs have to be looked for before anything can be planned.
+#[derive(Clone, Debug)]
+pub(super) struct Dry {
+    queue: usize,
+    pub(super) group: String,
+    pub(super) stream: Stream,
+    pub(super) last: i64,
+}
+
+/// Which part of a queue a walk looks at: names from the first (none: by the place in the ring) up to the second, then
+/// around from the lowest up to the third (none: where it began).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) from: Option<String>,
+    pub(super) upto: String,
+    pub(super) around: Option<String>,
+}
+
+impl Default for Way {
+    fn default() -> Self {
+        Self {
+            from: None,
+            upto: last_name(),
+            around: None,
+        }
+    }
+}
+
+/// After all names: longer than any, of the highest character there is.
+pub(super) fn last_name() -> String {
+    "\u{10ffff}".repeat(51)
+}
+
+/// With which name a walk from this place begins. Names have no control characters.
+pub(super) fn first_name(ring: &Ring) -> String {
+    if ring.inclusive() {
+        ring.place.clone()
+    } else {
+        format!("{}\u{1}", ring.place)
+    }
+}
+
+impl Shelf {
+    /// What a walk found, all of it: `end` is the name before which it stopped.
+    pub(super) fn new(start: String, end: Option<String>) -> Self {
+        Self {
+            groups: BTreeMap::new(),
+            start,
+            end,
+        }
+    }
+
+    /// The stretch begins here.
+    pub(super) fn begin(&mut self, start: String) {
+        self.start = start;
+    }
+
+    pub(super) fn put(&mut self, group: &str, stream: Stream, ahead: Ahead) {
+        match self.groups.get_mut(group) {
+            Some(streams) => streams.push((stream, ahead)),
+            None => drop(self.groups.insert(group.to_owned(), vec![(stream, ahead)])),
+        }
+    }
+
+    /// The part of the ring that is not known yet.
+    fn rest(&self) -> Option<Way> {
+        let end = self.end.clone()?;
+        Some(if end >= self.start {
+            Way {
+                from: Some(end),
+                upto: last_name(),
+                around: Some(self.start.clone()),
+            }
+        } else {
+            Way {
+                from: Some(end),
+                upto: self.start.clone(),
+                around: Some(String::new()),
+            }
+        })
+    }
+
+    /// The known groups from a place on, in ring order, as far as the stretch goes.
+    fn from(&self, ring: &Ring) -> impl Iterator<Item = (&String, &Vec<(Stream, Ahead)>)> {
+        self.between(first_name(ring))
+    }
+
+    /// Those before the place: they come after what is not known yet.
+    fn behind(&self, ring: &Ring) -> impl Iterator<Item = (&String, &Vec<(Stream, Ahead)>)> {
+        let place = first_name(ring);
+        let (start, wraps) = (self.start.clone(), self.start > place);
+        let before = move |group: &String| {
+            if wraps {
+                *group >= start || *group < place
+            } else {
+                *group >= start && *group < place
+            }
+        };
+        self.between(self.start.clone())
+            .filter(move |(group, _)| self.end.is_some() && before(group))
+    }
+
+    fn between(&self, first: String) -> impl Iterator<Item = (&String, &Vec<(Stream, Ahead)>)> {
+        let last = last_name();
+        // What lies between the end of the stretch and the place is not known.
+        let (up, around) = match &self.end {
+            None => (last, first.clone()),
+            Some(end) if *end >= first => (end.clone(), String::new()),
+            Some(end) => (last, end.clone()),
+        };
+        let up = self
+            .groups
+            .range::<String, _>((Bound::Included(&first), Bound::Excluded(&up.max(first.clone()))));
+        let around = self
+            .groups
+            .range::<String, _>((Bound::Unbounded, Bound::Excluded(&around)));
+        up.chain(around).collect::<Vec<_>>().into_iter()
+    }
+}
+
+impl Stock {
+    pub(super) fn new(standing: Standing, skipped: BTreeSet<String>, ring: Ring, queues: Vec<Shelf>) -> Self {
+        Self {
+            since: Instant::now(),
+            standing,
+            skipped,
+            ring,
+            queues,
+            walked: false,
+        }
+    }
+
+    /// Whether this is still all there is.
+    pub(super) fn stands(&self, standing: Standing, ring: &Ring, skipped: &BTreeSet<String>) -> bool {
+        self.keeps()
+            && self.standing.places == standing.places
+            && self.standing.version == standing.version
+            && self.ring == *ring
+            && self.skipped.is_subset(skipped)
+    }
+
+    /// Whether it may be of use to a later take.
+    pub(super) fn keeps(&self) -> bool {
+        self.standing.settled && self.since.elapsed() < if self.walked { WALKED_LIFE } else { LIFE }
+    }
+
+    /// What is ready from the place on, queue by queue, as a peek tells it.
+    pub(super) fn peeked(&self, look: &Look<'_>, settings: &Settings) -> Vec<Peeked> {
+        self.queues
+            .iter()
+            .map(|shelf| {
+                let mut peeked = Peeked {
+                    groups: Vec::new(),
+                    complete: shelf.end.is_none(),
+                };
+                let mut useful = 0;
+                for (group, streams) in shelf.from(&self.ring) {
+                    if look.turns.benched().contains(group) {
+                        continue;
+                    }
+                    // Beyond a stream of which nothing is known, nothing can be planned.
+                    if useful == look.window() || streams.iter().any(|(_, ahead)| ahead.is_dry()) {
+                        peeked.complete = false;
+                        break;
+                    }
+                    useful += usize::from(is_useful(group, streams, look, settings));
+                    peeked.groups.push(Candidate {
+                        group: group.clone(),
+                        streams: streams.iter().map(|(stream, _)| stream.clone()).collect(),
+                    });
+                }
+                peeked
+            })
+            .collect()
+    }
+
+    /// What has to be looked at before the next take: parts of the queues, and streams that have run dry.
+    pub(super) fn missing(&self, look: &Look<'_>, settings: &Settings) -> (Vec<Option<Way>>, Vec<Dry>) {
+        let mut dry = Vec::new();
+        let mut ways = Vec::with_capacity(self.queues.len());
+        for (queue, shelf) in self.queues.iter().enumerate() {
+            // What comes beyond this is left to the next take: this one is then told that there is more.
+            let mut left = 2 * look.window() + 100;
+            let mut useful = 0;
+            let mut look_at = |group: &String, streams: &[(Stream, Ahead)]| {
+                let mut counts = false;
+                for (stream, ahead) in streams {
+                    if ahead.is_dry() {
+                        dry.push(Dry {
+                            queue,
+                            group: group.clone(),
+                            stream: stream.clone(),
+                            last: ahead.last,
+                        });
+                    } else {
+                        counts |= look.is_useful(&stream.task, settings);
+                    }
+                }
+                // One that may turn out to be empty is not counted on.
+                counts && !settings.group(group).paused && !look.turns.benched().contains(group)
+            };
+            for (group, streams) in shelf.from(&self.ring) {
+                if useful == look.window() || left == 0 {
+                    break;
+                }
+                left -= 1;
+                useful += usize::from(look_at(group, streams));
+            }
+            let rest = shelf.rest().filter(|_| useful < look.window() && left > 0);
+            if rest.is_some() {
+                // The rest may close the ring, and these are next then.
+                for (group, streams) in shelf.behind(&self.ring).take(left) {
+                    look_at(group, streams);
+                }
+            }
+            ways.push(rest);
+        }
+        (ways, dry)
+    }
+
+    /// What was found in streams that had run dry.
+    pub(super) fn refill(&mut self, dry: Vec<Dry>, found: Vec<Ahead>) {
+        for (dry, found) in dry.into_iter().zip(found) {
+            let streams = self.queues[dry.queue].groups.get_mut(&dry.group);
+            if let Some((_, ahead)) = streams.into_iter().flatten().find(|(stream, _)| *stream == dry.stream) {
+                let last = ahead.last.max(found.last);
+                *ahead = Ahead { last, ..found };
+            }
+            self.tidy(&dry.group);
+        }
+    }
+
+    /// How many groups are known.
+    pub(super) fn groups(&self) -> usize {
+        self.queues.iter().map(|shelf| shelf.groups.len()).sum()
+    }
+
+    /// A further part of a queue.
+    pub(super) fn extend(&mut self, queue: usize, part: Shelf) {
+        let shelf = &mut self.queues[queue];
+        shelf.groups.extend(part.groups);
+        shelf.end = part.end;
+    }
+
+    /// The jobs of a pick, as far as all of them are known; they are no longer in stock then.
+    pub(super) fn choose(&mut self, pick: &Pick) -> Option<Vec<Seen>> {
+        let mut streams: Vec<(&mut Ahead, u32)> = Vec::with_capacity(pick.streams.len());
+        for shelf in &mut self.queues {
+            let Some(known) = shelf.groups.get_mut(&pick.group) else {
+                continue;
+            };
+            for (stream, ahead) in known {
+                if let Some((_, limit)) = pick.streams.iter().find(|(wanted, _)| wanted == stream) {
+                    streams.push((ahead, *limit));
+                }
+            }
+        }
+        if streams.len() < pick.streams.len() {
+            return None;
+        }
+        // Which stream the next job comes from: the lowest `seq` over all of them.
+        let mut taken = vec![0; streams.len()];
+        let mut chosen = Vec::with_capacity(pick.jobs as usize);
+        while chosen.len() < pick.jobs as usize {
+            let mut next: Option<(usize, Seen)> = None;
+            for (at, (ahead, limit)) in streams.iter().enumerate() {
+                if taken[at] == *limit as usize {
+                    continue;
+                }
+                match ahead.seen.get(taken[at]) {
+                    Some(seen) if next.is_none_or(|(_, best)| seen.0 < best.0) => next = Some((at, *seen)),
+                    None if ahead.more => return None,
+                    _ => {}
+                }
+            }
+            let Some((at, seen)) = next else { break };
+            taken[at] += 1;
+            chosen.push(seen);
+        }
+        for ((ahead, _), taken) in streams.iter_mut().zip(taken) {
+            ahead.seen.drain(..taken);
+            ahead.sure &= taken == 0;
+        }
+        self.tidy(&pick.group);
+        (!chosen.is_empty()).then_some(chosen)
+    }
+
+    /// A claim has drawn these places itself. Any other that was drawn meanwhile is a job that has come or that someone
+    /// else has taken.
+    pub(super) fn drew(&mut self, places: [Option<i64>; 2]) {
+        let mut drawn: Vec<i64> = places.into_iter().flatten().collect();
+        drawn.sort_unstable();
+        for place in drawn {
+            if place == self.standing.places {
+                self.standing.places += 1;
+            } else {
+                self.standing.settled = false;
+            }
+        }
+    }
+
+    /// Something was not as it should be: this take goes on without it, and the next one looks anew.
+    pub(super) fn spoil(&mut self) {
+        self.standing.settled = false;
+        self.queues.iter_mut().for_each(|shelf| shelf.groups.clear());
+    }
+
+    /// A pick is claimed by walking its streams: what they hold next is not known any longer.
+    pub(super) fn walk(&mut self, pick: &Pick) {
+        self.walked = true;
+        self.each_of(pick, |ahead| {
+            // The next look begins before the first that was seen and may still be there.
+            if let Some((seq, _)) = ahead.seen.front() {
+                ahead.last = seq - 1;
+            }
+            ahead.seen.clear();
+            ahead.more = true;
+            ahead.sure = false;
+        });
+    }
+
+    /// A walked stream goes on behind this job.
+    pub(super) fn resume(&mut self, group: &str, lane: i16, queue: &str, task: &str, seq: i64) {
+        for shelf in &mut self.queues {
+            for (stream, ahead) in shelf.groups.get_mut(group).into_iter().flatten() {
+                if stream.lane.code() == lane && stream.queue == queue && stream.task == task {
+                    ahead.last = ahead.last.max(seq);
+                }
+            }
+        }
+    }
+
+    fn each_of(&mut self, pick: &Pick, change: impl Fn(&mut Ahead)) {
+        let wanted: HashSet<&Stream> = pick.streams.iter().map(|(stream, _)| stream).collect();
+        for shelf in &mut self.queues {
+            for (stream, ahead) in shelf.groups.get_mut(&pick.group).into_iter().flatten() {
+                if wanted.contains(stream) {
+                    change(ahead);
+                }
+            }
+        }
+    }
+
+    /// Streams that have nothing more, and groups without streams, are gone.
+    fn tidy(&mut self, group: &str) {
+        for shelf in &mut self.queues {
+            if let Some(streams) = shelf.groups.get_mut(group) {
+                streams.retain(|(_, ahead)| ahead.more || !ahead.seen.is_empty());
+                if streams.is_empty() {
+                    shelf.groups.remove(group);
+                }
+            }
+        }
+    }
+}
+
+fn is_useful(group: &str, streams: &[(Stream, Ahead)], look: &Look<'_>, settings: &Settings) -> bool {
+    !settings.group(group).paused && streams.iter().any(|(stream, _)| look.is_useful(&stream.task, settings))
+}
+
+/// What an executor remembers from take to take.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    stock: Option<Stock>,
+    /// How many places had been given away after the last take.
+    left: Option<i64>,
+    /// Whether nothing had come between the last two takes.
+    calm: bool,
+    depth: i32,
+}
+
+impl Memory {
+    /// A take is over.
+    pub(super) fn leave(&mut self, stock: Stock) {
+        self.left = stock.keeps().then_some(stock.standing.places);
+        self.stock = Some(stock).filter(Stock::keeps);
+    }
+
+    /// What the last take left, if it may still be of use.
+    pub(super) fn enter(&mut self) -> Option<Stock> {
+        self.stock.take().filter(Stock::keeps)
+    }
+
+    /// How deep to read streams now: the deeper the longer nothing has come, as far as so many groups leave room.
+    pub(super) fn depth(&mut self, groups: usize) -> i32 {
+        let room = i32::try_from(MOST / groups.max(1)).unwrap_or(DEEPEST);
+        self.depth = if self.calm {
+            self.depth.max(1).saturating_mul(DEEPER).min(DEEPEST).min(room).max(1)
+        } else {
+            1
+        };
+        self.depth
+    }
+
+    /// How things stand now.
+    pub(super) fn note(&mut self, standing: Standing) {
+        self.calm = self.left.take() == Some(standing.places);
+    }
+}

@@ -268,8 +268,8 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
             format!(
                 "{}, {}, {}, {}",
                 list(["g1", "g2"]),
-                list(["", "work"]),
-                list(["", "ada"]),
+                list(["\"\"", "work"]),
+                list(["\"\"", "ada"]),
                 list([100, 100])
             ),
         ),

@@ -162,6 +162,12 @@ impl<S> Context<S> {
         })
     }
 
+    /// Waits for something async in a handler that blocks ([`Executor::blocking_task`](crate::Executor::blocking_task)):
+    /// `cx.block_on(cx.submit(next))?`. Panics in an async handler, which should await it instead.
+    pub fn block_on<F: IntoFuture>(&self, future: F) -> F::Output {
+        tokio::runtime::Handle::current().block_on(future.into_future())
+    }
+
     /// The handle on all jobs.
     pub fn jobs(&self) -> &Jobs {
         &self.core.jobs

@@ -18,6 +18,7 @@ use crate::task::{Failure, Task, TaskResult, TaskSettings};
 use crate::turn::Fairness;
 
 mod attempt;
+mod blocking;
 mod claimer;
 mod finisher;
 pub(crate) mod hand;
@@ -110,6 +111,45 @@ impl<S: Send + Sync + 'static> Executor<S> {
         Fut: Future<Output = TaskResult<O>> + Send + 'static,
     {
         self.registry.add(&self.state, handler);
+        self
+    }
+
+    /// Adds a task by a handler that blocks, `fn(Context<S>, T) -> TaskResult<O>`: one that computes for long, or calls
+    /// something that does. It runs on a thread of its own; [`Context::block_on`] waits there for what is async.
+    ///
+    /// Such a handler cannot be dropped: one that is told to stop and does not keeps its slot, and its job, until it
+    /// returns, so that nobody else runs the job at the same time. (A shutdown does not wait for it for ever.)
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use turnabout::{Context, Executor, Jobs, Task, TaskResult};
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Primes { below: u64 }
+    ///
+    /// impl Task for Primes { const NAME: &'static str = "primes"; }
+    ///
+    /// fn primes(cx: Context, task: Primes) -> TaskResult<usize> {
+    ///     let mut count = 0;
+    ///     for n in 2..task.below {
+    ///         if n % 1000 == 0 {
+    ///             cx.check_cancelled()?;
+    ///         }
+    ///         count += usize::from((2..n).take_while(|d| d * d <= n).all(|d| n % d != 0));
+    ///     }
+    ///     Ok(count)
+    /// }
+    ///
+    /// # async fn example(jobs: Jobs) -> turnabout::Result<()> {
+    /// Executor::new(&jobs).blocking_task(primes).run().await
+    /// # }
+    /// ```
+    pub fn blocking_task<T, O, F>(mut self, handler: F) -> Self
+    where
+        T: Task,
+        O: Serialize,
+        F: Fn(Context<S>, T) -> TaskResult<O> + Send + Sync + 'static,
+    {
+        self.registry.add_blocking(&self.state, handler);
         self
     }
 

@@ -149,7 +149,12 @@ async fn handle(life: &Life, held: Arc<Held>, task: &Known, open: &Open) -> Endi
         }
     };
     // The handler has been told to stop, and is given some time to do so.
-    let done = tokio::time::timeout(life.plan.grace, work).await.ok();
+    let done = if task.blocking {
+        // It cannot be dropped; and while it runs nobody else should run its job.
+        Some(work.await)
+    } else {
+        tokio::time::timeout(life.plan.grace, work).await.ok()
+    };
     outcome(life, held, task, done, timed_out)
 }
 

@@ -32,6 +32,8 @@ type Describe = Box<dyn Fn(&Failure<'_>) -> Option<Described> + Send + Sync>;
 pub(crate) struct Known {
     pub(super) settings: TaskSettings,
     pub(super) handler: Handler,
+    /// Whether the handler blocks its thread, so that it cannot be dropped.
+    pub(super) blocking: bool,
     /// Whether the handler is given a transaction.
     pub(super) transaction: Option<Isolation>,
     beside: Beside,
@@ -106,6 +108,29 @@ impl Registry {
         );
     }
 
+    /// As [`Registry::add`], of a handler that blocks: it runs on a thread of its own.
+    pub(super) fn add_blocking<S, T, O, F>(&mut self, state: &Arc<S>, handler: F)
+    where
+        S: Send + Sync + 'static,
+        T: Task,
+        O: Serialize,
+        F: Fn(Context<S>, T) -> TaskResult<O> + Send + Sync + 'static,
+    {
+        let handler = Arc::new(handler);
+        let blocking = move |cx: Context<S>, args: T| {
+            let handler = Arc::clone(&handler);
+            async move {
+                // Encoded where it was made, since it need not be fit for travelling.
+                let result = super::blocking::run(move || encode(&handler(cx, args)?)).await?;
+                Ok(Encoded(result))
+            }
+        };
+        self.add(state, blocking);
+        if let Some(known) = self.tasks.get_mut(T::NAME) {
+            known.blocking = true;
+        }
+    }
+
     /// Adds a task known only by its settings; `T` is whatever its arguments decode to.
     pub(super) fn add_named<S, T, O, F, Fut>(&mut self, state: &Arc<S>, settings: TaskSettings, handler: F)
     where
@@ -139,6 +164,7 @@ impl Registry {
         let known = Known {
             settings,
             handler,
+            blocking: false,
             transaction,
             beside: Beside::default(),
         };
@@ -264,6 +290,17 @@ async fn prepare<T: Task>(core: &Core, args: &mut T) -> TaskResult {
         Err(why) => Err(TaskError::permanent(format!(
             "its arguments could not be prepared: the hook {why}"
         ))),
+    }
+}
+
+/// A result that is encoded already.
+struct Encoded(Option<String>);
+
+impl Serialize for Encoded {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = self.0.as_deref().unwrap_or("null");
+        let raw: &serde_json::value::RawValue = serde_json::from_str(text).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
     }
 }
 

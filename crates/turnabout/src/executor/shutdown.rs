@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
 
 use super::attempt::{hand_on, slot};
 use super::finisher::Ending;
@@ -21,7 +23,7 @@ const WIND_UP: Duration = Duration::from_secs(5);
 pub(super) async fn live(life: &Arc<Life>, control: &Control) -> bool {
     // Dropped at the end of this function, which aborts whatever still runs.
     let mut loops = JoinSet::new();
-    loops.spawn(Arc::clone(life).supervise("keeper", keeper::run));
+    let _keeper = OwnThread::spawn(life, &mut loops);
     loops.spawn(Arc::clone(life).supervise("ear", keeper::hear));
     loops.spawn(Arc::clone(life).supervise("finisher", finisher::run));
     loops.spawn(Arc::clone(life).supervise("start marks", finisher::mark_starts));
@@ -122,8 +124,44 @@ async fn interrupt_the_rest(life: &Life) {
     }
 }
 
+/// The keeper's thread, with a runtime of its own: handlers that never yield may keep all others busy, and the lease
+/// must be kept nevertheless. Ends when it is dropped.
+struct OwnThread(CancellationToken);
+
+impl OwnThread {
+    /// Where no thread can be had, the keeper runs among the other loops.
+    fn spawn(life: &Arc<Life>, loops: &mut JoinSet<()>) -> Self {
+        let stop = CancellationToken::new();
+        let keep = |life: Arc<Life>, stop: CancellationToken, home: Handle| async move {
+            let run = move |life| keeper::run(life, home.clone());
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = life.supervise("keeper", run) => {}
+            }
+        };
+        let (own, token, home) = (Arc::clone(life), stop.clone(), Handle::current());
+        let begun = std::thread::Builder::new().name("turnabout-keeper".to_owned()).spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            match runtime {
+                Ok(runtime) => runtime.block_on(keep(own, token, home)),
+                Err(_) => drop(home.spawn(keep(own, token, home.clone()))),
+            }
+        });
+        if begun.is_err() {
+            loops.spawn(keep(Arc::clone(life), stop.clone(), Handle::current()));
+        }
+        Self(stop)
+    }
+}
+
+impl Drop for OwnThread {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 /// A task that does not outlive its handle.
-struct AbortOnDrop(JoinHandle<()>);
+pub(super) struct AbortOnDrop(pub(super) JoinHandle<()>);
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {

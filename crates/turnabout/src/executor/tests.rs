@@ -1,6 +1,7 @@
 //! The executor at work, on every store. The cases wait for signals (a handler that reports, a job that ends) or move
 //! the clock; real time passes only where it is what is tested.
 
+mod blocking;
 mod cancelling;
 mod counting;
 mod drain;

@@ -60,6 +60,8 @@ use stock::Memory;
 /// Jobs in a `PostgreSQL` database.
 pub struct PostgresStore {
     pool: Pool,
+    /// The connections of heartbeats, which must go through whatever the others are busy with.
+    pulse: Pool,
     /// The connections of handlers' transactions, which may be busy for long.
     handlers: Pool,
     sql: Sql,
@@ -93,6 +95,7 @@ impl PostgresStore {
         let listener = tokio::spawn(listen::listen(config.clone(), options.schema.clone(), signals.clone()));
         let store = Arc::new(Self {
             pool: connect::pool(&config, options.connections, RecyclingMethod::Fast)?,
+            pulse: connect::pool(&config, 2, RecyclingMethod::Fast)?,
             // As many as handlers may ask for at a time, see `offer_transactions`. Handlers may leave things behind.
             handlers: connect::pool(&config, 0, RecyclingMethod::Clean)?,
             sql: Sql::new(&options.schema),

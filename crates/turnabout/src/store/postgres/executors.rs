@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::connect::{Mode, Tx, failed};
+use super::connect::{Mode, Tx, failed, no_connection};
 use crate::error::Result;
 use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
@@ -73,7 +73,7 @@ impl PostgresStore {
 
     pub(super) async fn beat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
         let failed = failed("keeping the lease");
-        let client = self.client().await?;
+        let client = self.pulse.get().await.map_err(no_connection)?;
         let now = self.options.clock.manual();
         let (update, held, peers) = (
             client.prepare_cached(&self.sql.beat).await.map_err(&failed)?,

@@ -30,6 +30,10 @@ pub(crate) struct Core {
     pub(crate) news: Arc<AtomicBool>,
     /// The incarnation that holds the job.
     pub(crate) executor: uuid::Uuid,
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "only PostgreSQL has transactions for handlers")
+    )]
     pub(crate) transaction: Option<Arc<Transaction>>,
 }
 

@@ -1,5 +1,7 @@
 //! What can go wrong, as far as a caller can act on it. Causes stay opaque sources.
 
+use std::sync::Arc;
+
 use crate::job::{JobId, State};
 
 /// The library's result.
@@ -101,6 +103,15 @@ impl Error {
         Self::Invalid { what, why: why.into() }
     }
 
+    /// One error as the cause of many: what failed for all of those who shared a write.
+    pub(crate) fn shared(doing: &'static str, error: &Arc<Self>) -> Self {
+        Self::Store {
+            doing,
+            cause: Box::new(Shared(Arc::clone(error))),
+            transient: error.is_transient(),
+        }
+    }
+
     /// Whether the same call may succeed later without any change: a lost connection, a busy database.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Store { transient: true, .. })
@@ -109,6 +120,22 @@ impl Error {
     /// The whole chain of causes in one line, for logs.
     pub fn chain(&self) -> String {
         chain(self)
+    }
+}
+
+/// One error as the cause of many.
+#[derive(Debug)]
+struct Shared(Arc<Error>);
+
+impl std::fmt::Display for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Shared {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        std::error::Error::source(&*self.0)
     }
 }
 

@@ -24,6 +24,7 @@ mod finisher;
 pub(crate) mod hand;
 mod handle;
 mod hooks;
+mod inline;
 mod keeper;
 mod life;
 mod mark;
@@ -247,6 +248,12 @@ impl<S: Send + Sync + 'static> Executor<S> {
         self
     }
 
+    /// Takes no jobs by itself: only runs those that are submitted [inline](crate::Submit::inline), and keeps house.
+    pub fn inline_only(mut self) -> Self {
+        self.options.inline_only = true;
+        self
+    }
+
     /// The queues whose jobs are taken: only `default` unless said otherwise.
     pub fn queues<Q: Into<String>>(mut self, queues: impl IntoIterator<Item = Q>) -> Self {
         self.options.queues = queues.into_iter().map(Into::into).collect();
@@ -323,7 +330,7 @@ impl<S: Send + Sync + 'static> Executor<S> {
     pub async fn start(self) -> Result<ExecutorHandle> {
         let plan = Arc::new(Plan::new(self.jobs, self.registry, self.options)?);
         if let Some(task) = plan.registry.transactional() {
-            let offered = plan.jobs.store().offer_transactions(plan.slots);
+            let offered = plan.jobs.store().offer_transactions(plan.slots.max(4));
             offered.map_err(|error| match error {
                 Error::Invalid { what, why } => Error::invalid(what, format!("the task `{task}` wants one, but {why}")),
                 other => other,

@@ -364,6 +364,29 @@ pub struct Claimed {
 }
 
 impl Claimed {
+    /// A job that was taken from a lane by the claim of this number.
+    pub(crate) fn of(job: &Job, lane: Lane, number: i64) -> Self {
+        Self {
+            id: job.id,
+            prepared: job.prepared,
+            number,
+            task: job.task.clone(),
+            group: job.group.clone(),
+            owner: job.owner.clone(),
+            priority: job.priority,
+            lane,
+            seq: job.seq,
+            args: job.args.clone(),
+            items: job.items,
+            meta: job.meta.clone(),
+            parent: job.parent,
+            submitted: job.submitted,
+            attempts: job.attempts,
+            interruptions: job.interruptions,
+            losses: job.losses,
+        }
+    }
+
     /// What the rules need to know of it.
     pub fn standing(&self) -> Standing {
         Standing {

@@ -59,6 +59,19 @@
 //! A handler that has to stop (a cancel, its time limit, a shutdown) is told by [`Context::cancelled`], and dropped if it
 //! does not within the grace period.
 //!
+//! # What belongs to a task
+//!
+//! - **Arguments.** [`Task::prepare`] checks and completes them when a job is submitted, [`Task::describe`] gives the job
+//!   a subject line, [`Task::encode`] chooses how they are stored.
+//! - **Limits.** [`Task::MAX_UNFINISHED`] for each owner, [`jobs::SetGroup::max_unfinished`] for a group.
+//! - **Hooks** with the application's state: [`Executor::on_error`], [`Executor::on_cancelled`],
+//!   [`Executor::before_delete`] run at least once, whoever made it so; [`Executor::describe_error`] finds words for people.
+//! - **A transaction**, on `PostgreSQL`: with [`Task::TRANSACTION`] a handler has [`Context::transaction`], which is
+//!   committed together with the job's success, or not at all.
+//! - **Blocking handlers** run on threads of their own: [`Executor::blocking_task`].
+//!
+//! [`Submit::inline`] runs a job at once, in the caller's process.
+//!
 //! # In tests
 //!
 //! [`testing`] has jobs in memory, a clock that is moved by hand, and an executor that runs until all is done.
@@ -81,8 +94,9 @@
 //! | `jobs.rs` | the handle that applications hold: submit, get, list, cancel, watch, explain |
 //!
 //! Beside the line: `executor/keeper.rs` (heartbeat, cancels, silent peers), `executor/sweeper.rs` (due and expired
-//! jobs), `executor/life.rs` and `executor/shutdown.rs` (from a registration to its end), `executor/registry.rs` (the
-//! tasks an executor knows). The nouns: `job.rs`, `task.rs`, `group.rs`, `clock.rs`, `error.rs`.
+//! jobs), `executor/hooks.rs` (runs what is owed), `executor/life.rs` and `executor/shutdown.rs` (from a registration to its
+//! end), `executor/registry.rs` (the tasks an executor knows), `executor/transaction.rs` (attempts that have one). The nouns:
+//! `job.rs`, `task.rs`, `hook.rs`, `group.rs`, `clock.rs`, `error.rs`, `transaction.rs`.
 
 pub mod clock;
 mod context;

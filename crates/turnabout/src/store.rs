@@ -26,7 +26,7 @@ use crate::hook::{Hooks, Owed};
 #[cfg(feature = "postgres")]
 pub(crate) use crate::job::LONGEST;
 use crate::job::{Claimed, Described, Job, JobId, Meta, Priority, State, When};
-use crate::lifecycle::{Change, Event, Refusal};
+use crate::lifecycle::{Change, Event, Policy, Refusal, Standing, decide};
 use crate::task::{Isolation, TaskSettings};
 use crate::transaction::Transaction;
 use crate::turn::{Charge, Turns};
@@ -326,6 +326,9 @@ pub trait Store: Send + Sync + 'static {
     /// Hands ready jobs to an executor, fairly.
     async fn take(&self, take: Take) -> Result<Taken>;
 
+    /// Hands a parked job to an executor before it is due, if nobody holds it and no cap or pause stands in the way.
+    async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>>;
+
     /// Marks held jobs as running: id, claim number, attempts after the start. Returns those that are no longer held
     /// by that claim or are being cancelled; jobs that have ended meanwhile by this very claim are passed over.
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>>;
@@ -438,6 +441,12 @@ impl Default for StoreOptions {
             connections: 8,
         }
     }
+}
+
+/// What becomes of a parked job that an executor takes before it is due. `None`: it is not parked.
+pub(crate) fn grabbed(job: &Standing) -> Option<Change> {
+    let promoted = decide(job, &Event::Promote, &Policy::default(), 0.0).ok()?;
+    decide(&promoted.standing(), &Event::Claim, &Policy::default(), 0.0).ok()
 }
 
 /// A given id's time may be so long ago.

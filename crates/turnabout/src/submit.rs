@@ -257,6 +257,23 @@ impl Submit {
     pub(crate) fn new(jobs: Jobs, submission: Submission) -> Self {
         Self { jobs, submission }
     }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    pub(crate) fn task(&self) -> &str {
+        &self.submission.task
+    }
+
+    /// A job that nobody takes for so long, unless by its id. It must not say itself when it is to run.
+    pub(crate) fn parked(mut self, meanwhile: Duration) -> Result<Self> {
+        if self.submission.when != When::Now {
+            return Err(Error::invalid("delay", "a job that is run at once has none"));
+        }
+        self.submission.when = When::After(meanwhile);
+        Ok(self)
+    }
 }
 
 impl IntoFuture for Submit {
@@ -313,15 +330,9 @@ async fn store_portion(jobs: &Jobs, portion: Vec<NewJob>) -> Vec<Result<Submitte
         Err(error) => {
             // Each job of the portion was not stored, for one and the same reason.
             let error = Arc::new(error);
-            std::iter::repeat_with(|| {
-                Err(Error::Store {
-                    doing: "submitting a batch",
-                    cause: Box::new(Shared(Arc::clone(&error))),
-                    transient: error.is_transient(),
-                })
-            })
-            .take(count)
-            .collect()
+            std::iter::repeat_with(|| Err(Error::shared("submitting a batch", &error)))
+                .take(count)
+                .collect()
         }
     }
 }
@@ -331,22 +342,6 @@ fn no_answer() -> Error {
         doing: "submitting",
         cause: "the store did not say what became of the job".into(),
         transient: false,
-    }
-}
-
-/// One error as the cause of many.
-#[derive(Debug)]
-struct Shared(Arc<Error>);
-
-impl std::fmt::Display for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for Shared {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        std::error::Error::source(&*self.0)
     }
 }
 

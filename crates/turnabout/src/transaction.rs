@@ -159,8 +159,13 @@ impl Transaction {
             )
         })?;
         let client = guard.take().ok_or_else(ended)?;
-        self.undo_dropped(&client).await.map_err(failed)?;
-        Ok(client)
+        match self.undo_dropped(&client).await {
+            Ok(()) => Ok(client),
+            Err(error) => {
+                drop(Object::take(client));
+                Err(failed(error))
+            }
+        }
     }
 
     /// Undoes everything. When this returns the server has done so, or will as soon as it notices.

@@ -46,7 +46,8 @@ impl Drop for Occupied<'_> {
 /// How the handler's future ended: a value, or a panic.
 type Done = Result<TaskResult<Option<String>>, Box<dyn Any + Send>>;
 
-async fn run(life: &Life, held: Arc<Held>) {
+/// Runs one job, from its start to what became of it.
+pub(super) async fn run(life: &Life, held: Arc<Held>) {
     // A task that we do not know is never given to us.
     let task = life.plan.registry.get(&held.job.task);
     let started = match task {
@@ -131,7 +132,13 @@ async fn handle(life: &Life, held: Arc<Held>, task: &Known, open: &Open) -> Endi
         executor: life.incarnation,
         transaction: open.0.clone(),
     };
-    let span = tracing::info_span!("job", id = %held.job.id, task = %held.job.task, group = %held.job.group);
+    let span = tracing::info_span!(
+        "job",
+        id = %held.job.id,
+        task = %held.job.task,
+        group = %held.job.group,
+        traceparent = held.job.meta.get("traceparent").map(String::as_str),
+    );
     let mut work = AssertUnwindSafe((task.handler)(core).instrument(span)).catch_unwind();
     let time_limit = async {
         match (held.started(), task.settings.time_limit) {

@@ -81,7 +81,9 @@ struct Claimer<'a> {
     lucky: u32,
     /// How many looks since we went to sleep.
     looks: usize,
-    /// How many times in a row we were woken for nothing.
+    /// Whether we were woken for the look that comes next.
+    woken: bool,
+    /// How many times in a row we were woken for nothing, as far as that has turned out.
     false_alarms: u32,
     troubled: Backoff,
     contended: Backoff,
@@ -101,6 +103,7 @@ impl<'a> Claimer<'a> {
             dozing: false,
             lucky: 0,
             looks: 0,
+            woken: false,
             false_alarms: 0,
             troubled: Backoff::for_store(),
             contended: Backoff::new(Duration::from_millis(2), Duration::from_millis(50)),
@@ -273,6 +276,7 @@ impl<'a> Claimer<'a> {
     async fn wake(&mut self) {
         self.lucky += 1;
         self.looks = 0;
+        self.woken = false;
         self.false_alarms = 0;
         if self.dozing && self.lucky > 1 {
             match self.life.store.doze(self.life.incarnation, false).await {
@@ -288,6 +292,9 @@ impl<'a> Claimer<'a> {
         let life = self.life;
         self.lucky = 0;
         self.turns.forgive();
+        if std::mem::take(&mut self.woken) {
+            self.false_alarms = (self.false_alarms + 1).min(6);
+        }
         if !self.dozing {
             match life.store.doze(life.incarnation, true).await {
                 Ok(()) => {
@@ -309,8 +316,12 @@ impl<'a> Claimer<'a> {
         tokio::select! {
             () = life.closing.cancelled() => {}
             () = life.ready.notified() => {
-                // Jobs that others may run can wake us any number of times a second.
-                self.false_alarms = if slept.elapsed() > SECOND { 1 } else { (self.false_alarms + 1).min(6) };
+                self.woken = true;
+                if slept.elapsed() > SECOND {
+                    self.false_alarms = 0;
+                }
+                // Jobs that others may run can wake us any number of times a second. One alarm for nothing is usual:
+                // what was taken at the first word of it may be announced once more.
                 if self.false_alarms > 1 {
                     self.rest(Duration::from_millis((1 << self.false_alarms).min(50))).await;
                 }

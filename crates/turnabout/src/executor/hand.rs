@@ -231,6 +231,13 @@ impl Hand {
         self.dealt.add_permits(count);
     }
 
+    /// A job that does not wait for a slot: it is ours, and starts at once.
+    pub(super) fn adopt(&self, job: &Arc<Held>) {
+        let mut held = self.held();
+        held.insert(job.job.id, Arc::clone(job));
+        self.size.send_replace(held.len());
+    }
+
     /// The next job to start; waits for one. `None`: there will be no more.
     pub(super) async fn draw(&self) -> Option<Arc<Held>> {
         loop {

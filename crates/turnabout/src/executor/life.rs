@@ -40,6 +40,8 @@ pub(super) struct Life {
     pub(super) beat: AtomicI64,
     /// Something may have become ready.
     pub(super) ready: Notify,
+    /// Counts jobs that were run inline.
+    pub(super) inline: AtomicI64,
     /// A hook may be owed.
     pub(super) owed: Notify,
     /// Held by whoever runs hooks.
@@ -95,6 +97,7 @@ impl Life {
             answered: AtomicI64::new(0),
             beat: AtomicI64::new(0),
             ready: Notify::new(),
+            inline: AtomicI64::new(0),
             owed: Notify::new(),
             paying: tokio::sync::Mutex::new(()),
             beat_now: Notify::new(),

@@ -30,6 +30,7 @@ pub(super) struct Options {
     pub(super) grace: Duration,
     pub(super) wake_up: Duration,
     pub(super) hook_limit: Duration,
+    pub(super) inline_only: bool,
     mistake: Option<Error>,
 }
 
@@ -46,6 +47,7 @@ impl Default for Options {
             grace: Duration::from_secs(10),
             wake_up: Duration::from_secs(30),
             hook_limit: crate::hook::LIMIT,
+            inline_only: false,
             mistake: None,
         }
     }
@@ -132,7 +134,7 @@ impl Plan {
         Ok(Self {
             jobs,
             name,
-            slots: options.slots,
+            slots: if options.inline_only { 0 } else { options.slots },
             kind: kind(&options.queues, &tasks, options.fairness),
             queues: options.queues,
             tasks: Arc::new(tasks.into_iter().collect()),
@@ -159,6 +161,10 @@ impl Life {
     pub(super) fn info(&self) -> ExecutorInfo {
         let mut tasks: Vec<String> = self.plan.tasks.iter().cloned().collect();
         tasks.sort_unstable();
+        if self.plan.slots == 0 {
+            // Nobody should wait for it to take anything.
+            tasks.clear();
+        }
         ExecutorInfo {
             incarnation: self.incarnation,
             name: self.plan.name.clone(),

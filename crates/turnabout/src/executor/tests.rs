@@ -9,6 +9,7 @@ mod fairness;
 mod handlers;
 mod hooks;
 mod idle;
+mod inline;
 mod leases;
 mod owners;
 mod punctual;

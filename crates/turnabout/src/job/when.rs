@@ -42,7 +42,6 @@ impl When {
     }
 
     /// The moment as an expiry: one that has passed counts too, such a job expires at once. `Now` means never.
-    #[cfg(any(test, feature = "sqlite"))]
     pub(crate) fn expiry(self, now: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Now => None,

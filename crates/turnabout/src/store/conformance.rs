@@ -8,6 +8,7 @@ mod caps;
 mod concurrency;
 mod exec;
 mod fence;
+mod grab;
 mod hooks;
 mod lanes;
 mod lifecycle;

@@ -25,7 +25,7 @@ use crate::clock::{Clock, after};
 use crate::error::Result;
 use crate::group::Settings;
 use crate::hook::{self, Hook, Hooks, Owed};
-use crate::job::{Job, JobId, Lane, State};
+use crate::job::{Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Change, Event, Place, Policy};
 use crate::task::TaskSettings;
 use crate::turn::{Charge, Ring};
@@ -247,6 +247,10 @@ impl Store for Model {
 
     async fn take(&self, take: Take) -> Result<Taken> {
         self.claim(take)
+    }
+
+    async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
+        self.grab_parked(Claim { executor, number }, id)
     }
 
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {

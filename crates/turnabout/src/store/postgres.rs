@@ -4,8 +4,8 @@
 //! common: names are qualified, statements are prepared once a connection, hot ones run under settings that keep
 //! their plans from flipping, and what belongs together is sent in one round trip.
 
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -23,7 +23,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::hook::Owed;
-use crate::job::{Job, JobId};
+use crate::job::{Claimed, Job, JobId};
 use crate::lifecycle::Event;
 use crate::task::{Isolation, TaskSettings};
 use crate::transaction::Transaction;
@@ -32,6 +32,7 @@ use crate::turn::Charge;
 mod change;
 mod connect;
 mod executors;
+mod grab;
 mod hooks;
 mod insert;
 mod limits;
@@ -53,6 +54,7 @@ mod transactions;
 mod tests;
 
 use connect::{failed, no_connection};
+use insert::together::Together;
 use marks::Marks;
 use sql::Sql;
 use stock::Memory;
@@ -75,6 +77,12 @@ pub struct PostgresStore {
     marks: Mutex<std::collections::HashMap<Uuid, Marks>>,
     /// What each executor of this process knows to be ready.
     stocks: Mutex<std::collections::HashMap<Uuid, Memory>>,
+    /// Whether any group has a limit on unfinished jobs, as far as known.
+    limits: AtomicBool,
+    /// Small submits on their way.
+    together: Together,
+    /// For what goes on after a caller has gone.
+    me: Weak<Self>,
     listener: tokio::task::AbortHandle,
     /// Every peek goes by the marks, as far as there are any.
     #[cfg(test)]
@@ -93,11 +101,14 @@ impl PostgresStore {
         prepare(&config, &options, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
         let listener = tokio::spawn(listen::listen(config.clone(), options.schema.clone(), signals.clone()));
-        let store = Arc::new(Self {
-            pool: connect::pool(&config, options.connections, RecyclingMethod::Fast)?,
-            pulse: connect::pool(&config, 2, RecyclingMethod::Fast)?,
-            // As many as handlers may ask for at a time, see `offer_transactions`. Handlers may leave things behind.
-            handlers: connect::pool(&config, 0, RecyclingMethod::Clean)?,
+        let pool = connect::pool(&config, options.connections, RecyclingMethod::Fast)?;
+        let pulse = connect::pool(&config, 2, RecyclingMethod::Fast)?;
+        // As many as handlers may ask for at a time, see `offer_transactions`. Handlers may leave things behind.
+        let handlers = connect::pool(&config, 0, RecyclingMethod::Clean)?;
+        let store = Arc::new_cyclic(|me| Self {
+            pool,
+            pulse,
+            handlers,
             sql: Sql::new(&options.schema),
             options,
             signals,
@@ -105,6 +116,9 @@ impl PostgresStore {
             settings: Mutex::default(),
             marks: Mutex::default(),
             stocks: Mutex::default(),
+            limits: AtomicBool::new(false),
+            together: Together::default(),
+            me: me.clone(),
             listener: listener.abort_handle(),
             #[cfg(test)]
             always_by_marks: std::sync::atomic::AtomicBool::default(),
@@ -224,6 +238,10 @@ impl Store for PostgresStore {
 
     async fn take(&self, take: Take) -> Result<Taken> {
         self.hand_out(take).await
+    }
+
+    async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
+        self.grab_parked(executor, number, id).await
     }
 
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {

@@ -22,6 +22,7 @@ mod changes;
 mod chores;
 mod desk;
 mod fault;
+mod grabbing;
 mod hooks;
 mod limits;
 mod members;
@@ -30,6 +31,8 @@ mod peek;
 mod rows;
 mod settings;
 mod settling;
+mod sleepers;
+mod streams;
 mod submitting;
 mod taking;
 mod views;
@@ -50,7 +53,7 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::group::Settings;
 use crate::hook::Owed;
-use crate::job::{Job, JobId};
+use crate::job::{Claimed, Job, JobId};
 use crate::lifecycle::Event;
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -61,6 +64,7 @@ use super::{
 };
 use desk::{Desk, Tx};
 use fault::Fault;
+use sleepers::Sleepers;
 
 /// So many signals may be on their way to a receiver before it is told that it missed some.
 const SIGNALS: usize = 4096;
@@ -86,6 +90,7 @@ pub struct SqliteStore {
     writer: desk::Line,
     /// None: reads go to the writer, since nobody else can see into its memory.
     reader: Option<desk::Line>,
+    sleepers: Sleepers,
     _watcher: Option<watcher::Watcher>,
 }
 
@@ -98,7 +103,13 @@ impl SqliteStore {
             .await
             .map_err(|panic| open::refused(path, "opening it failed unexpectedly", Some(panic.into())))??;
         let (signals, _) = broadcast::channel(SIGNALS);
-        let desk = Desk::new(options.clock.clone(), options.retention, signals.clone());
+        let sleepers = Sleepers::default();
+        let desk = Desk::new(
+            options.clock.clone(),
+            options.retention,
+            signals.clone(),
+            sleepers.clone(),
+        );
         let no_thread = |e: std::io::Error| open::refused(path, "no thread could be started", Some(e.into()));
         let reader = opened
             .reader
@@ -116,6 +127,7 @@ impl SqliteStore {
             signals,
             writer,
             reader,
+            sleepers,
             _watcher: watcher,
         }))
     }
@@ -154,6 +166,11 @@ impl Store for SqliteStore {
 
     async fn take(&self, take: Take) -> Result<Taken> {
         self.write("taking jobs", move |tx| taking::take(tx, take)).await
+    }
+
+    async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
+        self.write("taking a parked job", move |tx| grabbing::grab(tx, executor, number, id))
+            .await
     }
 
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
@@ -202,12 +219,14 @@ impl Store for SqliteStore {
     }
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {
+        self.sleepers.note(executor, false);
         self.write("deregistering an executor", move |tx| members::deregister(tx, executor))
             .await
     }
 
-    /// Nothing to note: here every submit wakes everyone, at no cost worth saving.
-    async fn doze(&self, _executor: Uuid, _asleep: bool) -> Result<()> {
+    /// Noted in this process only: what becomes ready wakes everyone anyway, and who sleeps here can take it at once.
+    async fn doze(&self, executor: Uuid, asleep: bool) -> Result<()> {
+        self.sleepers.note(executor, asleep);
         Ok(())
     }
 

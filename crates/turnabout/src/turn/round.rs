@@ -115,7 +115,7 @@ impl Round {
             .into_iter()
             .map(|(at, wanted)| Visit {
                 weight: settings.group(&peeked.groups[at].group).weight,
-                group: peeked.groups[at].group.clone(),
+                group: std::mem::take(&mut peeked.groups[at].group),
                 wanted,
                 got: 0,
                 streams: std::mem::take(&mut peeked.groups[at].streams),
@@ -282,29 +282,33 @@ impl Round {
 ///
 /// Every store returns its jobs in this order, so that a group with a large share of a batch does not fill all slots
 /// before the others have one.
-pub fn interleave(mut jobs: Vec<Claimed>, picks: &[Pick]) -> Vec<Claimed> {
-    jobs.sort_by_key(|job| job.seq);
-    let mut lanes: HashMap<(String, Lane), VecDeque<Claimed>> = HashMap::new();
-    for job in jobs {
-        lanes.entry((job.group.clone(), job.lane)).or_default().push_back(job);
+pub fn interleave(jobs: Vec<Claimed>, picks: &[Pick]) -> Vec<Claimed> {
+    // Jobs are large and picks are many: places are sorted, and each job is moved once.
+    let mut by_seq: Vec<usize> = (0..jobs.len()).collect();
+    by_seq.sort_by_key(|at| jobs[*at].seq);
+    let mut lanes: HashMap<(&str, Lane), VecDeque<usize>> = HashMap::with_capacity(picks.len());
+    for at in by_seq {
+        lanes.entry((&jobs[at].group, jobs[at].lane)).or_default().push_back(at);
     }
-    let mut order: Vec<(usize, usize, Claimed)> = Vec::new();
+    let mut order: Vec<(usize, usize, usize)> = Vec::with_capacity(jobs.len());
     // A group's place among the visits, and how many of its jobs have been put in order.
-    let mut groups: HashMap<&str, (usize, usize)> = HashMap::new();
+    let mut groups: HashMap<&str, (usize, usize)> = HashMap::with_capacity(picks.len());
     for pick in picks {
         let visit = groups.len();
         let (visit, rank) = groups.entry(&pick.group).or_insert((visit, 0));
-        let Some(lane) = lanes.get_mut(&(pick.group.clone(), pick.lane)) else {
+        let Some(lane) = lanes.get_mut(&(pick.group.as_str(), pick.lane)) else {
             continue;
         };
-        for job in lane.drain(..lane.len().min(pick.jobs as usize)) {
-            order.push((*rank, *visit, job));
+        for at in lane.drain(..lane.len().min(pick.jobs as usize)) {
+            order.push((*rank, *visit, at));
             *rank += 1;
         }
     }
-    order.sort_by_key(|(rank, visit, _)| (*rank, *visit));
+    order.sort_unstable();
     // Nothing that was taken may be lost here, whether a pick asked for it or not.
-    let mut rest: Vec<Claimed> = lanes.into_values().flatten().collect();
-    rest.sort_by_key(|job| job.seq);
-    order.into_iter().map(|(_, _, job)| job).chain(rest).collect()
+    let mut rest: Vec<usize> = lanes.into_values().flatten().collect();
+    rest.sort_unstable_by_key(|at| jobs[*at].seq);
+    let order: Vec<usize> = order.into_iter().map(|(_, _, at)| at).chain(rest).collect();
+    let mut jobs: Vec<Option<Claimed>> = jobs.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|at| jobs[at].take()).collect()
 }

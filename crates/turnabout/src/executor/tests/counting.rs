@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::hook::Owed;
-use crate::job::{Job, JobId};
+use crate::job::{Claimed, Job, JobId};
 use crate::lifecycle::Event;
 use crate::store::{
     Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Report, Setting, Settle, Settled, Signal,
@@ -115,6 +115,10 @@ impl Store for Counting {
 
     async fn take(&self, take: Take) -> Result<Taken> {
         self.call("take", self.inner.take(take)).await
+    }
+
+    async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
+        self.call("grab", self.inner.grab(executor, number, id)).await
     }
 
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {

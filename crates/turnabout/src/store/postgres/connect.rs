@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
@@ -75,6 +75,8 @@ pub(super) fn pool(config: &Config, connections: u32, recycling_method: Recyclin
     );
     Pool::builder(manager)
         .max_size(connections.max(2) as usize)
+        // What was used last has its statements prepared and its tables at hand.
+        .queue_mode(QueueMode::Lifo)
         .wait_timeout(Some(WAIT))
         .create_timeout(Some(WAIT))
         .runtime(Runtime::Tokio1)

@@ -1,6 +1,9 @@
-//! Storing new jobs.
+//! Storing new jobs, in one of three ways: a few that are ready at once together with those of other callers
+//! (`together.rs`, `plain.rs`), many by `COPY` (`copy.rs`), and those that may exist already, by a given id or a unique
+//! key, one transaction a call (here).
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering::Relaxed;
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -14,6 +17,11 @@ use crate::job::{JobId, Priority};
 use crate::store::{ID_AHEAD, ID_PAST, MaxUnfinished, NewJob, Signal, Submitted};
 use crate::task::TaskSettings;
 
+mod copy;
+mod limited;
+mod plain;
+pub(super) mod together;
+
 /// So many jobs go into one statement.
 const CHUNK: usize = 2000;
 /// A key's holder may end between the insert and the look at it, again and again; but not for ever.
@@ -23,91 +31,48 @@ const DEADLOCKS: usize = 5;
 
 impl PostgresStore {
     pub(super) async fn insert(&self, mut jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
-        self.fill_in(&mut jobs).await?;
-        let mut tries = 0;
-        let outcomes = loop {
-            tries += 1;
-            match self.insert_all(&jobs).await {
-                // Someone else's transaction was in the way, and we were chosen to step back.
-                Err(error) if is_deadlock(&error) && tries < DEADLOCKS => {}
-                outcomes => break outcomes?,
+        let outcomes = if jobs.is_empty() {
+            return Ok(Vec::new());
+        } else if !jobs.iter().all(plain::is_plain) {
+            self.fill_in(&mut jobs).await?;
+            self.insert_keyed(&jobs).await?
+        } else if together::are_few(&jobs) && jobs.iter().all(plain::is_ready) {
+            let stored;
+            (jobs, stored) = self.insert_together(jobs).await?;
+            match stored {
+                None => all_new(&jobs),
+                Some(stored) => self.insert_rest(&jobs, &stored).await,
+            }
+        } else {
+            self.fill_in(&mut jobs).await?;
+            if jobs.iter().any(limited::is_limited) {
+                self.insert_keyed(&jobs).await?
+            } else {
+                self.insert_many(&jobs).await?
             }
         };
         self.announce_new(&jobs, &outcomes);
         Ok(outcomes)
     }
 
-    /// Stores all jobs in one transaction.
-    async fn insert_all(&self, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>> {
-        let failed = failed("submitting");
-        let tx = Tx::on(self.client().await?);
-        // What a single statement can do is sent as one round trip with begin and commit.
-        let plain = |job: &NewJob| {
-            !job.id_given && job.unique.is_none() && !matches!(job.max_unfinished, MaxUnfinished::AtMost(_))
-        };
-        if jobs.len() <= CHUNK && jobs.iter().all(plain) {
-            // Prepared before anything is sent, so that nothing overtakes the beginning or the end.
-            for sql in [&self.sql.insert, &self.sql.wake, &self.sql.notify] {
-                tx.prepare(sql).await.map_err(&failed)?;
+    /// Stores jobs of which some may exist already, or may be too many, all in one transaction.
+    async fn insert_keyed(&self, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>> {
+        let mut tries = 0;
+        let mut limited = self.limits.load(Relaxed) || jobs.iter().any(limited::is_limited);
+        loop {
+            tries += 1;
+            match self.try_insert_keyed(jobs, limited).await {
+                // Someone else's transaction was in the way, and we were chosen to step back.
+                Err(error) if is_deadlock(&error) && tries < DEADLOCKS => {}
+                Ok(Some(outcomes)) => return Ok(outcomes),
+                Ok(None) => limited = true,
+                Err(error) => return Err(error),
             }
-            let (begun, stored, woken, committed) = futures_util::join!(
-                tx.open(Mode::Durable),
-                self.store(&tx, jobs, &[], false),
-                self.wake_for(&tx, jobs),
-                tx.client().batch_execute("commit"),
-            );
-            begun.map_err(&failed)?;
-            let stored = stored.map_err(&failed)?;
-            woken.map_err(&failed)?;
-            committed.map_err(&failed)?;
-            drop(tx.finish());
-            if stored.len() < jobs.len() {
-                return Ok(self.insert_rest(jobs, &stored).await);
-            }
-            return Ok(jobs.iter().map(|job| Ok(Submitted { id: job.id, new: true })).collect());
-        }
-        let limited = jobs
-            .iter()
-            .any(|job| matches!(job.max_unfinished, MaxUnfinished::AtMost(_)));
-        drop(tx.finish());
-        match self.insert_carefully(jobs, limited).await? {
-            Some(outcomes) => Ok(outcomes),
-            None => Ok(self.insert_carefully(jobs, true).await?.unwrap_or_default()),
         }
     }
 
-    /// The jobs that a plain insert passed over: their groups have limits.
-    async fn insert_rest(&self, jobs: &[NewJob], stored: &HashSet<Uuid>) -> Vec<Result<Submitted>> {
-        let rest: Vec<NewJob> = jobs.iter().filter(|job| !stored.contains(&job.id.0)).cloned().collect();
-        let mut outcomes = match self.insert_carefully(&rest, true).await {
-            Ok(outcomes) => outcomes.unwrap_or_default().into_iter(),
-            // The others are stored by now, so this is not an error of the whole call.
-            Err(error) => {
-                let error = error.chain();
-                let refusals = rest.iter().map(|_| {
-                    Err(Error::Store {
-                        doing: "submitting under a limit",
-                        cause: error.clone().into(),
-                        transient: true,
-                    })
-                });
-                refusals.collect::<Vec<_>>().into_iter()
-            }
-        };
-        jobs.iter()
-            .filter_map(|job| {
-                if stored.contains(&job.id.0) {
-                    Some(Ok(Submitted { id: job.id, new: true }))
-                } else {
-                    outcomes.next()
-                }
-            })
-            .collect()
-    }
-
-    /// Stores jobs of which some may exist already, or may be too many. `None`: some come under limits, though
-    /// `limited` said that there are none.
-    async fn insert_carefully(&self, jobs: &[NewJob], limited: bool) -> Result<Option<Vec<Result<Submitted>>>> {
+    /// `None`: some come under limits, though `limited` said that there are none.
+    async fn try_insert_keyed(&self, jobs: &[NewJob], limited: bool) -> Result<Option<Vec<Result<Submitted>>>> {
         let failed = failed("submitting");
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
@@ -144,7 +109,7 @@ impl PostgresStore {
         if limited {
             self.take_back_surplus(&tx, &mut quotas, jobs, &mut outcomes).await?;
         }
-        self.wake_for(&tx, jobs).await.map_err(&failed)?;
+        self.wake_for(&tx, jobs, self.now()).await.map_err(&failed)?;
         tx.commit().await.map_err(&failed)?;
         Ok(Some(outcomes))
     }
@@ -182,7 +147,7 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// Inserts jobs of which some may exist already. `None`: see [`Self::insert_carefully`].
+    /// Inserts jobs of which some may exist already. `None`: see [`Self::try_insert_keyed`].
     async fn insert_chunk(
         &self,
         tx: &Tx,
@@ -273,7 +238,7 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// The insert itself. Says which ids were stored. Without `seqs`, places are given in the order of the jobs.
+    /// The insert itself. Says which ids were stored.
     /// `limited`: these come under limits, and there is room for them or they will be taken back.
     async fn store(
         &self,
@@ -283,17 +248,13 @@ impl PostgresStore {
         limited: bool,
     ) -> Result<HashSet<Uuid>, tokio_postgres::Error> {
         let statement = tx.prepare(&self.sql.insert).await?;
-        let seqs: Vec<Option<i64>> = (0..jobs.len()).map(|i| seqs.get(i).copied()).collect();
         let now = self.options.clock.manual();
         let ids: Vec<Uuid> = jobs.iter().map(|j| j.id.0).collect();
         let (at, delay): (Vec<Option<Timestamp>>, Vec<Option<f64>>) = jobs.iter().map(|j| j.when.parts()).unzip();
         let (expires_at, expires_in): (Vec<Option<Timestamp>>, Vec<Option<f64>>) =
             jobs.iter().map(|j| j.expires.parts()).unzip();
         let parents: Vec<Option<Uuid>> = jobs.iter().map(|j| j.parent.map(|p| p.0)).collect();
-        let items: Vec<i32> = jobs
-            .iter()
-            .map(|j| i32::try_from(j.items).unwrap_or(i32::MAX))
-            .collect();
+        let items: Vec<i32> = jobs.iter().map(rows::items).collect();
         let priorities: Vec<i16> = jobs
             .iter()
             .map(|j| j.priority.unwrap_or(Priority::Normal).code())
@@ -396,8 +357,7 @@ impl PostgresStore {
     }
 
     /// Wakes other processes, as part of the transaction, where someone sleeps past one of these jobs.
-    async fn wake_for(&self, tx: &Tx, jobs: &[NewJob]) -> Result<(), tokio_postgres::Error> {
-        let now = self.now();
+    async fn wake_for(&self, tx: &Tx, jobs: &[NewJob], now: Timestamp) -> Result<(), tokio_postgres::Error> {
         let mut ready = false;
         let mut soon = false;
         for job in jobs {
@@ -406,9 +366,10 @@ impl PostgresStore {
                 Some(due) => soon |= Self::is_soon(clock::until(now, due)),
             }
         }
+        let here = self.local_executors();
         let wake = async {
             if ready {
-                tx.query(&self.sql.wake, &[]).await?;
+                tx.query(&self.sql.wake_others, &[&here]).await?;
             }
             Ok(())
         };
@@ -442,6 +403,10 @@ impl PostgresStore {
             self.signal(Signal::Due(clock::until(now, due)));
         }
     }
+}
+
+fn all_new(jobs: &[NewJob]) -> Vec<Result<Submitted>> {
+    jobs.iter().map(|job| Ok(Submitted { id: job.id, new: true })).collect()
 }
 
 /// Who has ids and unique keys.

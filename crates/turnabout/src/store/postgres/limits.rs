@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Tx, failed};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::group::Quota;
 use crate::job::JobId;
 use crate::store::{MaxUnfinished, NewJob, Submitted};
@@ -31,14 +31,14 @@ impl Quotas {
         self.of(job).next().is_some()
     }
 
-    /// One more job under each of its limits, if there is room for it; if not, why.
-    fn admit(&mut self, job: &NewJob) -> Result<()> {
+    /// One more job under each of its limits, if there is room for it; if not, which of them is used up.
+    fn admit(&mut self, job: &NewJob) -> Result<(), (Quota, u32)> {
         let quotas: Vec<Quota> = self.of(job).collect();
         for quota in &quotas {
             if let Some((limit, used)) = self.limits.get(quota)
                 && used >= limit
             {
-                return Err(quota.exceeded(*limit));
+                return Err((quota.clone(), *limit));
             }
         }
         for quota in &quotas {
@@ -103,7 +103,7 @@ impl PostgresStore {
         outcomes: &mut [Result<Submitted>],
     ) -> Result<()> {
         let failed = failed("taking back jobs over a limit");
-        let mut surplus: HashMap<JobId, Error> = HashMap::new();
+        let mut surplus: HashMap<JobId, (Quota, u32)> = HashMap::new();
         for (job, outcome) in jobs.iter().zip(outcomes.iter_mut()) {
             if matches!(outcome, Ok(Submitted { new: true, .. }))
                 && let Err(full) = quotas.admit(job)
@@ -118,19 +118,9 @@ impl PostgresStore {
         tx.execute(&self.sql.withdraw, &[&ids]).await.map_err(&failed)?;
         for outcome in outcomes {
             // Also those that were told that they are the same job as one that goes.
-            let full = outcome
-                .as_ref()
-                .ok()
-                .and_then(|s| surplus.get(&s.id))
-                .map(|full| match full {
-                    Error::TooMany { what, limit } => Error::TooMany {
-                        what: what.clone(),
-                        limit: *limit,
-                    },
-                    _ => Error::Conflict("limit"),
-                });
-            if let Some(full) = full {
-                *outcome = Err(full);
+            let full = outcome.as_ref().ok().and_then(|s| surplus.get(&s.id));
+            if let Some((quota, limit)) = full {
+                *outcome = Err(quota.exceeded(*limit));
             }
         }
         Ok(())

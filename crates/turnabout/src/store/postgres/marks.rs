@@ -18,6 +18,8 @@ const LIFE: Duration = Duration::from_secs(1);
 const SHARE: u32 = 20;
 /// A peek that takes so many times as long as the claim after it walks over dead entries: about 1 is usual.
 const DEAR: u32 = 5;
+/// A peek that takes no longer than this does not walk over many dead entries.
+const CHEAP: Duration = Duration::from_millis(3);
 /// Up to so many known streams are always probed: that costs next to nothing.
 const FEW: usize = 16;
 
@@ -64,6 +66,13 @@ impl Marks {
         self.streams.clear();
         self.known = 0;
         self.since = Instant::now();
+    }
+
+    /// Nothing was ready. The next look is one that takes a single round trip and sees everything, unless that is dear.
+    pub(super) fn rest(&mut self) {
+        if self.plain < CHEAP {
+            self.forget();
+        }
     }
 
     /// Whether the next peek goes by the marks: it probes each known stream and the gap before it, twice the work of

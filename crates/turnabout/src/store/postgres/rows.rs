@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::job::{Claim, Claimed, Job, JobId, Lane, Meta, Priority, Reason, State};
+use crate::store::NewJob;
 
 /// A row with the columns of `read.sql`.
 pub(super) fn job(row: &Row) -> Result<Job> {
@@ -79,6 +80,11 @@ pub(super) fn claimed(row: &Row, number: i64) -> Result<Claimed> {
         losses: row.get::<_, i32>(15) as u32,
         prepared: row.get(16),
     })
+}
+
+/// The stored form of a job's units of work.
+pub(super) fn items(job: &NewJob) -> i32 {
+    i32::try_from(job.items).unwrap_or(i32::MAX)
 }
 
 /// The stored form of a job's meta: nothing where there is nothing.

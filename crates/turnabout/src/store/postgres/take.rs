@@ -106,6 +106,9 @@ impl PostgresStore {
         stock.ring = place;
         self.memory(executor, |memory| memory.leave(stock));
         let found = round.found;
+        if !found {
+            self.all_marks().entry(executor).or_default().rest();
+        }
         Ok(Taken {
             jobs: interleave(jobs, &all_picks),
             turns: round.end(),

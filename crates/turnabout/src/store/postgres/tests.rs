@@ -7,6 +7,7 @@ mod input;
 mod opening;
 mod plans;
 mod schema;
+mod submitting;
 mod taking;
 mod unknown;
 

@@ -6,6 +6,7 @@ use super::desk::Tx;
 use super::fault::Fault;
 use super::hooks;
 use super::rows::{bytes, code, find, micros, moment, optional_code, uuid};
+use super::streams::{Entering, Key};
 use super::writing::{self, Left, Live};
 use crate::clock::until;
 use crate::job::{JobId, Priority, Reason, State};
@@ -61,10 +62,12 @@ pub(super) fn promote(tx: &mut Tx<'_>, limit: u32) -> Result<Promoted, Fault> {
     let mut promoted = Promoted::default();
     if !due.is_empty() {
         let mut seq = writing::next_seq(tx, due.len())? - due.len() as i64;
-        for (id, standing) in due {
+        let mut entering = Entering::default();
+        for (id, standing, [queue, group, task]) in &due {
+            let id = *id;
             seq += 1;
             // What is parked can be promoted; should the rules come to say otherwise, it stays.
-            let Ok(change) = decide(&standing, &Event::Promote, &Policy::default(), 0.0) else {
+            let Ok(change) = decide(standing, &Event::Promote, &Policy::default(), 0.0) else {
                 continue;
             };
             let Place::Ready(lane) = change.place else { continue };
@@ -75,9 +78,17 @@ pub(super) fn promote(tx: &mut Tx<'_>, limit: u32) -> Result<Promoted, Fault> {
                 lane.code(),
                 seq,
             ])?;
+            let key = Key {
+                queue,
+                group,
+                lane,
+                task,
+            };
+            entering.add(tx, key, seq, id)?;
             tx.changed(id);
             promoted.jobs += 1;
         }
+        entering.write(tx)?;
         tx.ready();
     }
     let next: Option<i64> = tx
@@ -89,7 +100,8 @@ pub(super) fn promote(tx: &mut Tx<'_>, limit: u32) -> Result<Promoted, Fault> {
     Ok(promoted)
 }
 
-fn due(tx: &Tx<'_>, limit: u32) -> Result<Vec<(JobId, Standing)>, Fault> {
+/// Due jobs: how each stands, its queue, group and task.
+fn due(tx: &Tx<'_>, limit: u32) -> Result<Vec<(JobId, Standing, [String; 3])>, Fault> {
     let due = tx
         .connection
         .prepare_cached(sql!("due"))?
@@ -104,7 +116,11 @@ fn due(tx: &Tx<'_>, limit: u32) -> Result<Vec<(JobId, Standing)>, Fault> {
                 interruptions: row.get(6)?,
                 losses: row.get(7)?,
             };
-            Ok((JobId(uuid(row, 0)?), standing))
+            Ok((
+                JobId(uuid(row, 0)?),
+                standing,
+                [row.get(8)?, row.get(9)?, row.get(10)?],
+            ))
         })?
         .collect::<Result<_, _>>()?;
     Ok(due)

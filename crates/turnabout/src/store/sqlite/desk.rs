@@ -1,8 +1,11 @@
 //! Who runs verbs: a thread for each connection, with a bounded line of callers in front of it.
 //!
 //! The writer takes whoever is waiting, runs them all in one transaction, commits once and then answers: the more
-//! callers, the fewer commits. Each verb stands in a savepoint, so that one's error (or panic) undoes only itself;
-//! when the commit fails, everyone is told so and nothing has happened.
+//! callers, the fewer commits. Each verb but the first stands in a savepoint, so that one's error (or panic) undoes only
+//! itself; when the commit fails, everyone is told so and nothing has happened.
+//!
+//! When a verb has made jobs ready while an executor here sleeps, that is woken before the commit and gets a moment to
+//! take them in the same transaction (`sleepers.rs`): the job then starts after one commit, not two.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,6 +18,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::fault::{Broken, Fault};
 use super::settings;
+use super::sleepers::Sleepers;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
@@ -220,15 +224,22 @@ pub(super) struct Desk {
     clock: Clock,
     retention: Duration,
     signals: broadcast::Sender<Signal>,
+    sleepers: Sleepers,
     known: Option<Arc<Settings>>,
 }
 
 impl Desk {
-    pub(super) fn new(clock: Clock, retention: Duration, signals: broadcast::Sender<Signal>) -> Self {
+    pub(super) fn new(
+        clock: Clock,
+        retention: Duration,
+        signals: broadcast::Sender<Signal>,
+        sleepers: Sleepers,
+    ) -> Self {
         Self {
             clock,
             retention,
             signals,
+            sleepers,
             known: None,
         }
     }
@@ -256,7 +267,7 @@ impl Desk {
             let mut batch = Vec::with_capacity(at_once);
             while line.blocking_recv_many(&mut batch, at_once) > 0 {
                 let mut outbox = Outbox::default();
-                let end = self.run(&connection, begin, &mut batch, &mut outbox);
+                let end = self.run(&connection, begin, &mut line, &mut batch, &mut outbox);
                 if let Err(broken) = &end {
                     tracing::warn!(
                         ?broken,
@@ -276,20 +287,28 @@ impl Desk {
         Ok(Line { sender })
     }
 
-    /// Runs a batch in one transaction.
+    /// Runs a batch in one transaction, with whoever comes to join it.
     fn run(
         &mut self,
         connection: &Connection,
         begin: &str,
-        batch: &mut [Box<dyn Verb>],
+        line: &mut mpsc::Receiver<Box<dyn Verb>>,
+        batch: &mut Vec<Box<dyn Verb>>,
         outbox: &mut Outbox,
     ) -> Result<(), Broken> {
         statement(connection, begin)?;
-        let end = self.run_all(connection, batch, outbox).and_then(|()| {
-            // A verb that was alone and failed has ended the transaction itself.
-            if !connection.is_autocommit() {
-                statement(connection, "COMMIT")?;
+        let end = self.run_all(connection, begin, batch, outbox, true).and_then(|()| {
+            if outbox.ready && batch.len() < BATCH && self.sleepers.any() {
+                // Signals may come too often, so this one may come too early.
+                outbox.ready = false;
+                let _ = self.signals.send(Signal::Ready);
+                if let Some(verb) = self.sleepers.wait(line) {
+                    batch.push(verb);
+                    let last = batch.len() - 1;
+                    self.run_all(connection, begin, &mut batch[last..], outbox, false)?;
+                }
             }
+            statement(connection, "COMMIT")?;
             Ok(())
         });
         if end.is_err() {
@@ -305,14 +324,15 @@ impl Desk {
     fn run_all(
         &mut self,
         connection: &Connection,
+        begin: &str,
         batch: &mut [Box<dyn Verb>],
         outbox: &mut Outbox,
+        mut first: bool,
     ) -> Result<(), Broken> {
-        // Alone, a verb needs no savepoint: its error undoes the transaction. (Under a savepoint SQLite keeps a journal
-        // for each statement, which makes large batches slower by a tenth.)
-        let alone = batch.len() == 1;
         for verb in batch {
-            if !alone {
+            // The first verb needs no savepoint: its error undoes the transaction. (Under a savepoint SQLite keeps a
+            // journal for each statement, which makes large batches slower by a tenth.)
+            if !first {
                 statement(connection, "SAVEPOINT verb")?;
             }
             let mut tx = Tx {
@@ -334,10 +354,14 @@ impl Desk {
                 outbox.add(sent);
             } else {
                 self.known = None;
-                statement(connection, if alone { "ROLLBACK" } else { "ROLLBACK TO verb" })?;
+                statement(connection, if first { "ROLLBACK" } else { "ROLLBACK TO verb" })?;
             }
-            if !alone {
+            if !first {
                 statement(connection, "RELEASE verb")?;
+            } else if kept {
+                first = false;
+            } else {
+                statement(connection, begin)?;
             }
         }
         Ok(())

@@ -87,8 +87,6 @@ CREATE INDEX limited ON job ("group", task, owner) WHERE limited;
 
 CREATE INDEX parked ON job (due, id) WHERE due IS NOT NULL;
 
-CREATE INDEX ready ON job (queue, "group", lane, task, seq) WHERE lane IS NOT NULL;
-
 CREATE UNIQUE INDEX unique_keys ON job ("group", task, unique_key) WHERE unique_key IS NOT NULL;
 
 CREATE TABLE job_history (
@@ -143,6 +141,12 @@ CREATE TABLE progress (
     claim    INTEGER NOT NULL,
     percent  INTEGER NOT NULL,
     step     TEXT
+
+CREATE TABLE ready (
+    stream INTEGER NOT NULL,
+    seq    INTEGER NOT NULL,
+    id     BLOB    NOT NULL,
+    PRIMARY KEY (stream, seq)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE ring (
@@ -152,6 +156,19 @@ CREATE TABLE ring (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sqlite_sequence(name,seq);
+
+CREATE TABLE stream (
+    id      INTEGER NOT NULL PRIMARY KEY,
+    queue   TEXT    NOT NULL,
+    "group" TEXT    NOT NULL,
+    lane    INTEGER NOT NULL,
+    task    TEXT    NOT NULL,
+    jobs    INTEGER NOT NULL,
+    mark    INTEGER NOT NULL,
+    dead    INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX streams ON stream (queue, "group", lane, task);
 
 CREATE TABLE task (
     name        TEXT    NOT NULL PRIMARY KEY,

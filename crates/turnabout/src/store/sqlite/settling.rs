@@ -1,7 +1,7 @@
 //! What executors write about jobs that they hold: start marks, and what became of attempts.
 
 use jiff::SignedDuration;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Statement, params};
 use uuid::Uuid;
 
 use super::desk::Tx;
@@ -20,6 +20,7 @@ struct Held {
     group: String,
     task: String,
     seq: i64,
+    queue: String,
 }
 
 /// The fence: a job is written only by the claim that holds it.
@@ -33,6 +34,7 @@ fn fence(tx: &Tx<'_>, id: JobId, claim: Claim) -> Result<Option<Held>, Fault> {
                 group: row.get(1)?,
                 task: row.get(2)?,
                 seq: row.get(3)?,
+                queue: row.get(4)?,
             })
         })
         .optional()?;
@@ -75,17 +77,25 @@ pub(super) fn start(
 }
 
 pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result<Vec<Settled>, Fault> {
-    // Where nothing is capped and ended jobs are kept, most jobs can end without being looked at first.
-    let quick = !tx.retention.is_zero() && !settings::any_cap(&*tx.settings()?);
-    jobs.iter()
-        .map(|job| {
-            if job.hooks.is_empty() {
-                settle_one(tx, executor, job, quick)
-            } else {
-                settle_with_hooks(tx, executor, job)
-            }
-        })
-        .collect()
+    // Where nothing is capped, most jobs can end without being looked at first.
+    let quick = !settings::any_cap(&*tx.settings()?);
+    let mut forget = tx.connection.prepare_cached(sql!("forget_held"))?;
+    let mut answers = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        if !job.hooks.is_empty() {
+            answers.push(settle_with_hooks(tx, executor, job)?);
+            continue;
+        }
+        let ended = quick && job.change.place == Place::History;
+        answers.push(if ended && tx.retention.is_zero() && forgotten(&mut forget, executor, job)? {
+            forget_report(tx, job)?;
+            tx.changed(job.id);
+            Settled::Done
+        } else {
+            settle_one(tx, executor, job, ended && !tx.retention.is_zero())?
+        });
+    }
+    Ok(answers)
 }
 
 /// Settles a job whose task may want to know.
@@ -99,15 +109,24 @@ fn settle_with_hooks(tx: &mut Tx<'_>, executor: Uuid, job: &Settle) -> Result<Se
     Ok(settled)
 }
 
-fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, quick: bool) -> Result<Settled, Fault> {
+/// Forgets a job that has ended, if it is (still) held by that claim and a cancel is as far as it was. Says whether.
+fn forgotten(statement: &mut Statement<'_>, executor: Uuid, job: &Settle) -> Result<bool, Fault> {
+    let held = params![bytes(&job.id.0), bytes(&executor), job.number, job.cancelling];
+    Ok(statement.execute(held)? > 0)
+}
+
+/// `keep`: it has ended and goes to the history, if it is still ours.
+fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, keep: bool) -> Result<Settled, Fault> {
     let claim = Claim {
         executor,
         number: job.number,
     };
     let live = Live {
         id: job.id,
+        queue: "",
         group: "",
         task: "",
+        lane: None,
         seq: 0,
         due: None,
         claim: Some(claim),
@@ -123,7 +142,7 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, quick: bool) -> Res
         message: job.described.message.as_deref(),
         code: job.described.code.as_deref(),
     };
-    if quick && job.change.place == Place::History && writing::finish(tx, &live, &job.change, &report)? {
+    if keep && writing::finish(tx, &live, &job.change, &report)? {
         forget_report(tx, job)?;
         tx.changed(job.id);
         return Ok(Settled::Done);
@@ -136,6 +155,7 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, quick: bool) -> Res
         return Ok(Settled::Cancelling);
     }
     let live = Live {
+        queue: &held.queue,
         group: &held.group,
         task: &held.task,
         seq: held.seq,

@@ -1,15 +1,17 @@
 //! Storing new jobs.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{CachedStatement, OptionalExtension, params};
 
 use super::desk::Tx;
 use super::fault::Fault;
 use super::limits::Quotas;
 use super::members;
 use super::rows::{bytes, meta_text, micros, uuid};
+use super::streams::{Entering, Key};
 use crate::clock::{after, until};
 use crate::error::{Error, Result};
 use crate::job::{JobId, Lane, Priority, State};
@@ -27,9 +29,20 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
         return Ok(Vec::new());
     }
     let mut tasks: HashMap<&str, Defaults> = HashMap::new();
-    let (last, limits) = first_look(tx, jobs.len())?;
+    for job in jobs {
+        if let Entry::Vacant(entry) = tasks.entry(&job.task) {
+            entry.insert(defaults(tx, &job.task)?);
+        }
+    }
+    let mut insert = Insert {
+        statement: tx.connection.prepare_cached(sql!("insert"))?,
+        last: None,
+        beside: None,
+    };
+    let mut entering = Entering::default();
+    let (last_seq, limits) = first_look(tx, jobs.len())?;
     let mut quotas = Quotas::new(limits);
-    let mut seq = last - jobs.len() as i64;
+    let mut seq = last_seq - jobs.len() as i64;
     let mut outcomes = Vec::with_capacity(jobs.len());
     for job in jobs {
         seq += 1;
@@ -37,22 +50,48 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
             outcomes.push(outcome);
             continue;
         }
-        let defaults = match tasks.entry(&job.task) {
-            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) => entry.insert(defaults(tx, &job.task)?),
+        let defaults = &tasks[job.task.as_str()];
+        let priority = job.priority.unwrap_or(defaults.priority);
+        let common = Common {
+            task: &job.task,
+            group: &job.group,
+            owner: job.owner.as_deref(),
+            queue: job.queue.as_deref().unwrap_or(&defaults.queue),
+            priority,
+            lane: priority.into(),
+            due: job.when.moment(tx.now),
+            items: job.items,
+            expires: job.expires.expiry(tx.now),
+            parent: job.parent,
+            unique: job.unique.as_deref(),
         };
         let over = quotas.of(tx, job, defaults.max_unfinished)?;
-        let full = quotas.room(tx, &over)?;
-        outcomes.push(if let Some(full) = full {
+        if let Some(full) = quotas.room(tx, &over)? {
             // A job that exists already needs no room.
-            refused(tx, job)?.map_err(|_| full)
-        } else if insert(tx, job, defaults, seq, !over.is_empty())? {
-            quotas.use_up(&over);
-            Ok(Submitted { id: job.id, new: true })
-        } else {
-            refused(tx, job)?
-        });
+            outcomes.push(refused(tx, job)?.map_err(|_| full));
+            continue;
+        }
+        if !insert.insert(job, common, seq, !over.is_empty(), tx.now)? {
+            outcomes.push(refused(tx, job)?);
+            continue;
+        }
+        quotas.use_up(&over);
+        match common.due {
+            None => {
+                let key = Key {
+                    queue: common.queue,
+                    group: common.group,
+                    lane: common.lane,
+                    task: common.task,
+                };
+                entering.add(tx, key, seq, job.id)?;
+                tx.ready();
+            }
+            Some(due) => tx.parked(until(tx.now, due)),
+        }
+        outcomes.push(Ok(Submitted { id: job.id, new: true }));
     }
+    entering.write(tx)?;
     Ok(outcomes)
 }
 
@@ -108,41 +147,81 @@ fn defaults(tx: &Tx<'_>, task: &str) -> Result<Defaults, Fault> {
     ))
 }
 
-/// Says whether the job got in.
-fn insert(tx: &mut Tx<'_>, job: &NewJob, defaults: &Defaults, seq: i64, limited: bool) -> Result<bool, Fault> {
-    let priority = job.priority.unwrap_or(defaults.priority);
-    let due = job.when.moment(tx.now);
-    let inserted = tx.connection.prepare_cached(sql!("insert"))?.execute(params![
-        bytes(&job.id.0),
-        job.task,
-        job.group,
-        job.owner,
-        job.queue.as_deref().unwrap_or(&defaults.queue),
-        priority.code(),
-        State::Waiting.code(),
-        due.is_none().then(|| Lane::from(priority).code()),
+/// What a new job often has in common with the one before it.
+#[derive(Clone, Copy, PartialEq)]
+struct Common<'a> {
+    task: &'a str,
+    group: &'a str,
+    owner: Option<&'a str>,
+    queue: &'a str,
+    priority: Priority,
+    lane: Lane,
+    due: Option<Timestamp>,
+    items: u32,
+    expires: Option<Timestamp>,
+    parent: Option<JobId>,
+    unique: Option<&'a str>,
+}
+
+/// Puts jobs into the table, with a statement that is looked up once. What is the same as for the job before it still
+/// knows, and need not be told again.
+struct Insert<'a> {
+    statement: CachedStatement<'a>,
+    last: Option<Common<'a>>,
+    /// Whether the last one had a subject, was prepared, and came under a limit.
+    beside: Option<(bool, bool, bool)>,
+}
+
+impl<'a> Insert<'a> {
+    /// Says whether the job got in.
+    fn insert(
+        &mut self,
+        job: &NewJob,
+        common: Common<'a>,
+        seq: i64,
+        limited: bool,
+        now: Timestamp,
+    ) -> Result<bool, Fault> {
+        let statement = &mut self.statement;
+        let last = self.last.replace(common);
+        let is_new = |differs: fn(&Common<'_>, &Common<'_>) -> bool| last.is_none_or(|last| differs(&last, &common));
+        if last.is_none() {
+            statement.raw_bind_parameter(7, State::Waiting.code())?;
+            statement.raw_bind_parameter(12, micros(now))?;
+        }
+        if is_new(|a, b| a.group != b.group) {
+            statement.raw_bind_parameter(3, common.group)?;
+        }
+        if is_new(|a, b| (a.task, a.owner, a.queue) != (b.task, b.owner, b.queue)) {
+            statement.raw_bind_parameter(2, common.task)?;
+            statement.raw_bind_parameter(4, common.owner)?;
+            statement.raw_bind_parameter(5, common.queue)?;
+        }
+        if is_new(|a, b| (a.priority, a.lane, a.due) != (b.priority, b.lane, b.due)) {
+            statement.raw_bind_parameter(6, common.priority.code())?;
+            statement.raw_bind_parameter(8, common.due.is_none().then(|| common.lane.code()))?;
+            statement.raw_bind_parameter(10, common.due.map(micros))?;
+        }
+        if is_new(|a, b| (a.items, a.expires, a.parent, a.unique) != (b.items, b.expires, b.parent, b.unique)) {
+            statement.raw_bind_parameter(11, common.items)?;
+            statement.raw_bind_parameter(13, common.expires.map(micros))?;
+            statement.raw_bind_parameter(14, common.parent.as_ref().map(|parent| bytes(&parent.0)))?;
+            statement.raw_bind_parameter(15, common.unique)?;
+        }
+        statement.raw_bind_parameter(1, bytes(&job.id.0))?;
+        if self.beside.replace((job.subject.is_some(), job.prepared, limited)) != Some((false, job.prepared, limited))
+            || job.subject.is_some()
+        {
+            statement.raw_bind_parameter(18, job.subject.as_deref())?;
+            statement.raw_bind_parameter(19, job.prepared)?;
+            statement.raw_bind_parameter(20, limited)?;
+        }
         // A parked job gets its place in the lane when it comes into it.
-        if due.is_none() { seq } else { 0 },
-        due.map(micros),
-        job.items,
-        micros(tx.now),
-        job.expires.expiry(tx.now).map(micros),
-        job.parent.as_ref().map(|parent| bytes(&parent.0)),
-        job.unique,
-        meta_text(&job.meta)?,
-        job.args,
-        job.subject,
-        job.prepared,
-        limited,
-    ])?;
-    if inserted == 0 {
-        return Ok(false);
+        statement.raw_bind_parameter(9, if common.due.is_none() { seq } else { 0 })?;
+        statement.raw_bind_parameter(16, meta_text(&job.meta)?)?;
+        statement.raw_bind_parameter(17, job.args.as_str())?;
+        Ok(statement.raw_execute()? > 0)
     }
-    match due {
-        None => tx.ready(),
-        Some(due) => tx.parked(until(tx.now, due)),
-    }
-    Ok(true)
 }
 
 /// Why a job did not get in: its unique key or its id is taken.

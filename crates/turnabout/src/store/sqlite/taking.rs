@@ -1,19 +1,20 @@
 //! Handing ready jobs to an executor: peek, let `turn.rs` decide, claim.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{CachedStatement, OptionalExtension, Row, params};
 use uuid::Uuid;
 
 use super::desk::Tx;
 use super::fault::Fault;
 use super::peek::Look;
 use super::rows::{bytes, code, meta, moment, optional_code, parent, uuid};
-use super::{members, settings, writing};
+use super::streams::Key;
+use super::{members, settings, streams, writing};
 use crate::error::Error;
 use crate::group::Cap;
-use crate::job::{Claimed, JobId, Lane, Priority, Reason, State};
+use crate::job::{Claimed, JobId, Priority, Reason, State};
 use crate::lifecycle::{Event, Policy, Standing, decide};
 use crate::store::{Take, Taken};
-use crate::turn::{Peeked, Pick, Ring, Round, interleave};
+use crate::turn::{Peeked, Pick, Ring, Round, Stream, interleave};
 
 pub(super) fn take(tx: &mut Tx<'_>, take: Take) -> Result<Taken, Fault> {
     if !members::is_registered(tx, take.executor)? {
@@ -46,6 +47,7 @@ pub(super) fn take(tx: &mut Tx<'_>, take: Take) -> Result<Taken, Fault> {
     }
 
     let (mut jobs, mut asked) = (Vec::new(), Vec::new());
+    let mut claims = Claims::new(tx, take.executor, take.number)?;
     loop {
         let picks = round.picks();
         if picks.is_empty() {
@@ -53,7 +55,7 @@ pub(super) fn take(tx: &mut Tx<'_>, take: Take) -> Result<Taken, Fault> {
         }
         let mut taken = Vec::new();
         for pick in &picks {
-            claim(tx, take.executor, take.number, pick, &mut taken)?;
+            claims.take(pick, &mut taken)?;
         }
         round.took(&picks, &taken);
         jobs.extend(taken);
@@ -101,84 +103,166 @@ fn move_ring(tx: &Tx<'_>, kind: &str, ring: &Ring) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Takes what a pick says: lowest `seq` first over all its streams, from each no more than its limit.
-fn claim(tx: &Tx<'_>, executor: Uuid, number: i64, pick: &Pick, jobs: &mut Vec<Claimed>) -> Result<(), Fault> {
-    let mut heads: Vec<(i64, Uuid, usize)> = Vec::new();
-    let mut statement = tx.connection.prepare_cached(sql!("heads"))?;
-    for (at, (stream, limit)) in pick.streams.iter().enumerate() {
-        let limit = pick.jobs.min(*limit);
-        let mut rows = statement.query(params![stream.queue, pick.group, pick.lane.code(), stream.task, limit])?;
-        while let Some(row) = rows.next()? {
-            heads.push((row.get(0)?, uuid(row, 1)?, at));
-        }
-    }
-    if pick.streams.len() > 1 {
-        heads.sort_unstable();
-        heads.truncate(pick.jobs as usize);
-    }
-    for (seq, id, at) in heads {
-        let task = &pick.streams[at].0.task;
-        jobs.push(claim_one(
+/// Takes what picks say, with statements that are looked up once.
+struct Claims<'a> {
+    tx: &'a Tx<'a>,
+    executor: Uuid,
+    number: i64,
+    heads: CachedStatement<'a>,
+    claim: CachedStatement<'a>,
+    move_on: CachedStatement<'a>,
+}
+
+/// A job at the front of a stream, its state and reason, and which of the pick's streams that is.
+struct Head {
+    job: Claimed,
+    state: State,
+    reason: Option<Reason>,
+    at: usize,
+}
+
+/// A stream that a pick looked into.
+#[derive(Default)]
+struct Front {
+    stream: i64,
+    dead: i64,
+    /// How many of its jobs stay.
+    left: i64,
+    /// The last job taken.
+    mark: i64,
+}
+
+impl<'a> Claims<'a> {
+    fn new(tx: &'a Tx<'a>, executor: Uuid, number: i64) -> Result<Self, Fault> {
+        Ok(Self {
             tx,
             executor,
             number,
-            pick.lane,
-            &pick.group,
-            task,
-            (seq, id),
-        )?);
+            heads: tx.connection.prepare_cached(sql!("heads"))?,
+            claim: tx.connection.prepare_cached(sql!("claim"))?,
+            move_on: tx.connection.prepare_cached(sql!("stream_move"))?,
+        })
     }
-    Ok(())
+
+    /// Takes what a pick says: lowest `seq` first over all its streams, from each no more than its limit.
+    fn take(&mut self, pick: &Pick, jobs: &mut Vec<Claimed>) -> Result<(), Fault> {
+        let mut heads = Vec::new();
+        let mut fronts = Vec::with_capacity(pick.streams.len());
+        for at in 0..pick.streams.len() {
+            fronts.push(self.look(pick, at, &mut heads)?);
+        }
+        if pick.streams.len() > 1 {
+            heads.sort_unstable_by_key(|head| head.job.seq);
+            heads.truncate(pick.jobs as usize);
+        }
+        for head in heads {
+            self.claim(&head)?;
+            let front = &mut fronts[head.at];
+            front.mark = head.job.seq;
+            front.left -= 1;
+            front.dead += 1;
+            jobs.push(head.job);
+        }
+        for front in fronts.iter().filter(|front| front.mark > 0) {
+            let Front {
+                stream,
+                dead,
+                left,
+                mark,
+            } = *front;
+            streams::move_on(self.tx, &mut self.move_on, stream, left, mark, dead)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the first jobs of a stream.
+    fn look(&mut self, pick: &Pick, at: usize, heads: &mut Vec<Head>) -> Result<Front, Fault> {
+        let (stream, limit) = &pick.streams[at];
+        let limit = pick.jobs.min(*limit);
+        let key = params![stream.queue, pick.group, pick.lane.code(), stream.task, limit];
+        let mut rows = self.heads.query(key)?;
+        let mut front = Front::default();
+        let mut found = 0;
+        while let Some(row) = rows.next()? {
+            if found == 0 {
+                front.stream = row.get(14)?;
+                front.left = row.get(15)?;
+                front.dead = row.get(16)?;
+            }
+            found += 1;
+            heads.push(head(row, self.number, pick, at)?);
+        }
+        // The end was seen, which says more than any count.
+        if found < limit {
+            front.left = found.into();
+        }
+        drop(rows);
+        if found == 0 && limit > 0 {
+            self.bury(pick, stream)?;
+        }
+        Ok(front)
+    }
+
+    /// A stream in which nothing was found, though a peek saw it, has been emptied in this round. Should it be there
+    /// still, it is a fault to get rid of: all would come to look, again and again.
+    fn bury(&self, pick: &Pick, stream: &Stream) -> Result<(), Fault> {
+        let key = Key {
+            queue: &stream.queue,
+            group: &pick.group,
+            lane: pick.lane,
+            task: &stream.task,
+        };
+        match streams::find(self.tx, key)? {
+            Some(empty) => streams::close(self.tx, empty.id),
+            None => Ok(()),
+        }
+    }
+
+    fn claim(&mut self, head: &Head) -> Result<(), Fault> {
+        let standing = Standing {
+            state: head.state,
+            reason: head.reason,
+            ready: true,
+            ..head.job.standing()
+        };
+        // What is in a lane is ready, and what is ready can be claimed: anything else is a damaged file.
+        let change = decide(&standing, &Event::Claim, &Policy::default(), 0.0)
+            .map_err(|_| rusqlite::Error::IntegralValueOutOfRange(4, head.state.code().into()))?;
+        self.claim.execute(params![
+            bytes(&head.job.id.0),
+            change.state.code(),
+            change.reason.map(Reason::code),
+            bytes(&self.executor),
+            self.number,
+        ])?;
+        Ok(())
+    }
 }
 
-fn claim_one(
-    tx: &Tx<'_>,
-    executor: Uuid,
-    number: i64,
-    lane: Lane,
-    group: &str,
-    task: &str,
-    (seq, id): (i64, Uuid),
-) -> Result<Claimed, Fault> {
-    let mut statement = tx.connection.prepare_cached(sql!("claim_read"))?;
-    let (job, state, reason) = statement.query_row([bytes(&id)], |row| {
-        let job = Claimed {
-            id: JobId(id),
+/// A row of `heads.sql`.
+fn head(row: &Row<'_>, number: i64, pick: &Pick, at: usize) -> rusqlite::Result<Head> {
+    Ok(Head {
+        state: code(row, 4, State::from_code)?,
+        reason: optional_code(row, 5, Reason::from_code)?,
+        at,
+        job: Claimed {
+            id: JobId(uuid(row, 1)?),
             number,
-            task: task.to_owned(),
-            group: group.to_owned(),
-            owner: row.get(0)?,
-            priority: code(row, 1, Priority::from_code)?,
-            lane,
-            seq,
-            args: row.get(4)?,
-            prepared: row.get(5)?,
-            items: row.get(6)?,
-            meta: meta(row, 7)?,
-            parent: parent(row, 8)?,
-            submitted: moment(row.get(9)?),
-            attempts: row.get(10)?,
-            interruptions: row.get(11)?,
-            losses: row.get(12)?,
-        };
-        let state = code(row, 2, State::from_code)?;
-        Ok((job, state, optional_code(row, 3, Reason::from_code)?))
-    })?;
-    let standing = Standing {
-        state,
-        reason,
-        ready: true,
-        ..job.standing()
-    };
-    // What is in a lane is ready, and what is ready can be claimed: anything else is a damaged file.
-    let change = decide(&standing, &Event::Claim, &Policy::default(), 0.0)
-        .map_err(|_| rusqlite::Error::IntegralValueOutOfRange(2, state.code().into()))?;
-    tx.connection.prepare_cached(sql!("claim"))?.execute(params![
-        bytes(&id),
-        change.state.code(),
-        change.reason.map(Reason::code),
-        bytes(&executor),
-        number,
-    ])?;
-    Ok(job)
+            task: pick.streams[at].0.task.clone(),
+            group: pick.group.clone(),
+            owner: row.get(2)?,
+            priority: code(row, 3, Priority::from_code)?,
+            lane: pick.lane,
+            seq: row.get(0)?,
+            args: row.get(6)?,
+            items: row.get(7)?,
+            meta: meta(row, 8)?,
+            parent: parent(row, 9)?,
+            submitted: moment(row.get(10)?),
+            attempts: row.get(11)?,
+            interruptions: row.get(12)?,
+            losses: row.get(13)?,
+            prepared: row.get(17)?,
+        },
+    })
 }

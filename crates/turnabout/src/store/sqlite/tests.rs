@@ -15,6 +15,7 @@ use crate::turn::{Fairness, Scheme, Turns};
 
 mod life;
 mod plans;
+mod streams;
 
 async fn memory() -> Arc<SqliteStore> {
     SqliteStore::open(":memory:", manual())

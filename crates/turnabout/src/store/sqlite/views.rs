@@ -4,7 +4,6 @@ use rusqlite::{OptionalExtension, params};
 
 use super::desk::Tx;
 use super::fault::Fault;
-use super::peek::{Mark, Scan};
 use super::rows::{bytes, find, job};
 use super::settings;
 use crate::job::{Job, JobId, State};
@@ -106,16 +105,11 @@ fn ahead(tx: &Tx<'_>, job: &Job) -> Result<u64, Fault> {
 }
 
 fn groups(tx: &Tx<'_>, queue: &str) -> Result<u64, Fault> {
-    let mut scan = Scan::of(tx.connection, queue)?;
-    let mut mark = Mark::before("");
-    let mut groups = 0;
-    while groups < u64::from(COUNTED)
-        && let Some((group, _, _)) = scan.next(&mark)?
-    {
-        groups += 1;
-        mark = Mark::after(group);
-    }
-    Ok(groups)
+    let groups: i64 = tx
+        .connection
+        .prepare_cached(sql!("groups"))?
+        .query_row(params![queue, COUNTED], |row| row.get(0))?;
+    Ok(groups as u64)
 }
 
 /// Whether anyone who is registered may take the job.

@@ -7,6 +7,7 @@ use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{Found, bytes, micros};
 use super::settings;
+use super::streams::{self, Key};
 use crate::clock::after;
 use crate::error::Error;
 use crate::group::Cap;
@@ -17,8 +18,11 @@ use crate::lifecycle::{Change, Place};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Live<'a> {
     pub(super) id: JobId,
+    pub(super) queue: &'a str,
     pub(super) group: &'a str,
     pub(super) task: &'a str,
+    /// Its lane, while it is ready.
+    pub(super) lane: Option<Lane>,
     pub(super) seq: i64,
     pub(super) due: Option<Timestamp>,
     pub(super) claim: Option<Claim>,
@@ -30,12 +34,25 @@ impl<'a> From<&'a Found> for Live<'a> {
         let job = &found.job;
         Self {
             id: job.id,
+            queue: &job.queue,
             group: &job.group,
             task: &job.task,
+            lane: job.lane,
             seq: job.seq,
             due: job.due,
             claim: job.claim,
             cancelling: job.cancelling,
+        }
+    }
+}
+
+impl<'a> Live<'a> {
+    fn stream(&self, lane: Lane) -> Key<'a> {
+        Key {
+            queue: self.queue,
+            group: self.group,
+            lane,
+            task: self.task,
         }
     }
 }
@@ -60,6 +77,9 @@ enum Spot {
 
 /// Writes a change to an unfinished job, gives back its places under caps, and notes whom to tell.
 pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &Left<'_>) -> Result<(), Fault> {
+    if let Some(lane) = job.lane {
+        streams::leave(tx, job.stream(lane), job.seq)?;
+    }
     match change.place {
         Place::History if tx.retention.is_zero() => forget(tx, job)?,
         Place::History => {
@@ -70,6 +90,7 @@ pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &L
             // A place in the lane is given when a job first comes into it, and kept from then on.
             let seq = if job.due.is_some() { next_seq(tx, 1)? } else { job.seq };
             update(tx, job, change, report, Spot::Lane(lane, seq))?;
+            streams::enter(tx, job.stream(lane), seq, job.id)?;
             tx.ready();
         }
         Place::Parked(delay) => {
@@ -173,6 +194,8 @@ pub(super) fn write_ended(tx: &mut Tx<'_>, found: &Found, change: &Change) -> Re
         if restarted == 0 {
             return Err(Error::Conflict("unique key").into());
         }
+        let job = Live::from(found);
+        streams::enter(tx, job.stream(lane), seq, job.id)?;
         tx.ready();
     }
     tx.connection

@@ -139,6 +139,7 @@ create table turnabout.task (
     max_unfinished integer,                  -- per group and owner
     hooks       smallint not null
 );
+create index task_limited on turnabout.task (name) where max_unfinished is not null;
 
 -- Where jobs under a limit come in, one after the other: a row for each group, task and owner that is limited (no task:
 -- the whole group). A row and not an advisory lock, so that a transaction with an older snapshot fails, and does not

@@ -1,20 +1,17 @@
 -- Stores jobs. An id or a unique key that is taken is passed over here and looked at by holders.sql; a conflict with
--- someone who has not committed yet waits for them, so there is never a second job. Places are drawn under the lock of
--- those who make jobs ready (see lock_ring.sql).
--- Jobs of groups that have a limit are passed over too, unless $20 says that there is room for all of these (limits.rs);
--- where no group has one, that costs a look at an empty index a statement.
--- $1 now (null: the server's); then one entry a job; `seq` null: the next one.
+-- someone who has not committed yet waits for them, so there is never a second job.
+-- Jobs of groups that have a limit are passed over too, unless $20 says that they were let in (limits.rs); where no group
+-- has one, that costs a look at an empty index a statement.
+-- $1 now (null: the server's); then one entry a job. Places were drawn by draw_seqs.sql.
 insert into turnabout.job (id, seq, submitted, due, expires, parent, items, lane, priority, queue, "group", task, owner,
     unique_key, args, meta, subject, prepared, limited)
-select d.id, coalesce(d.seq, nextval('turnabout.job_seq')), n.now,
+select d.id, d.seq, n.now,
     case when w.due > n.now then w.due end,
     coalesce(d.expires_at, n.now + make_interval(secs => d.expires_in)),
     d.parent, d.items,
     d.priority, d.priority, d.queue, d."group", d.task, d.owner, d.unique_key, d.args, d.meta, d.subject,
-    coalesce(d.prepared, false), $20
-from (
-    select coalesce($1, clock_timestamp()) as now, pg_advisory_xact_lock_shared(hashtext('turnabout'), 1) offset 0
-) n
+    d.prepared, $20
+from (select coalesce($1, clock_timestamp()) as now) n
 cross join unnest($2::uuid[], $3::timestamptz[], $4::double precision[], $5::timestamptz[], $6::double precision[],
     $7::uuid[], $8::int[], $9::smallint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
     $15::text[], $16::text[], $17::bigint[], $18::text[], $19::boolean[])

@@ -13,7 +13,7 @@ cases![
 ];
 
 /// A future that is given up after it was polled so often.
-async fn polled<T>(times: usize, future: impl Future<Output = T>) -> Option<T> {
+pub(super) async fn polled<T>(times: usize, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     let mut left = times;
     futures_util::future::poll_fn(move |cx| {

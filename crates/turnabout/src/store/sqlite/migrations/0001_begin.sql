@@ -40,14 +40,36 @@ CREATE TABLE job (
     CHECK ((lane IS NOT NULL) + (due IS NOT NULL) + (executor IS NOT NULL) = 1)
 ) STRICT, WITHOUT ROWID;
 
--- The streams of ready jobs, side by side and each in order. A peek steps from one stream to the next.
-CREATE INDEX ready ON job (queue, "group", lane, task, seq) WHERE lane IS NOT NULL;
 CREATE INDEX parked ON job (due, id) WHERE due IS NOT NULL;
 CREATE INDEX expiring ON job (expires, id) WHERE expires IS NOT NULL AND state = 0;
 CREATE INDEX held ON job (executor) WHERE executor IS NOT NULL;
 CREATE UNIQUE INDEX unique_keys ON job ("group", task, unique_key) WHERE unique_key IS NOT NULL;
 -- Jobs whose number is limited, and only those: submits count them.
 CREATE INDEX limited ON job ("group", task, owner) WHERE limited;
+
+-- The streams of ready jobs: those of one queue, group, lane and task. Only streams that hold jobs have a row, so a peek
+-- reads one entry of `streams` for each, side by side. `jobs` is how many are ready; of the entries in `ready` those up
+-- to `mark` were taken, `dead` of them, and are swept out together.
+CREATE TABLE stream (
+    id      INTEGER NOT NULL PRIMARY KEY,
+    queue   TEXT    NOT NULL,
+    "group" TEXT    NOT NULL,
+    lane    INTEGER NOT NULL,
+    task    TEXT    NOT NULL,
+    jobs    INTEGER NOT NULL,
+    mark    INTEGER NOT NULL,
+    dead    INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX streams ON stream (queue, "group", lane, task);
+
+-- What is in the streams, each in order.
+CREATE TABLE ready (
+    stream INTEGER NOT NULL,
+    seq    INTEGER NOT NULL,
+    id     BLOB    NOT NULL,
+    PRIMARY KEY (stream, seq)
+) STRICT, WITHOUT ROWID;
 
 -- Jobs that have ended, with the claim that ended them: a write whose reply was lost is recognised as done.
 CREATE TABLE job_history (

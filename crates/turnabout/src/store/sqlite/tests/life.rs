@@ -6,15 +6,15 @@ use crate::hook::Hooks;
 use crate::job::Described;
 use crate::store::Setting;
 
-struct Hand {
+pub(super) struct Hand {
     store: Arc<SqliteStore>,
-    executor: Uuid,
+    pub(super) executor: Uuid,
     number: i64,
     turns: Turns,
 }
 
 impl Hand {
-    async fn of(store: &Arc<SqliteStore>) -> Self {
+    pub(super) async fn of(store: &Arc<SqliteStore>) -> Self {
         let executor = Uuid::new_v4();
         let info = ExecutorInfo {
             incarnation: executor,
@@ -35,7 +35,7 @@ impl Hand {
         }
     }
 
-    async fn try_take(&mut self, want: u32) -> Result<Taken> {
+    pub(super) async fn try_take(&mut self, want: u32) -> Result<Taken> {
         self.number += 1;
         let take = Take {
             executor: self.executor,
@@ -51,7 +51,7 @@ impl Hand {
         Ok(taken)
     }
 
-    async fn take(&mut self, want: u32) -> Vec<crate::job::Claimed> {
+    pub(super) async fn take(&mut self, want: u32) -> Vec<crate::job::Claimed> {
         self.try_take(want).await.expect("taken").jobs
     }
 
@@ -64,7 +64,7 @@ impl Hand {
         assert_eq!(refused, []);
     }
 
-    async fn settle(&self, job: &crate::job::Claimed, event: Event, cancelling: bool) -> Settled {
+    pub(super) async fn settle(&self, job: &crate::job::Claimed, event: Event, cancelling: bool) -> Settled {
         let standing = crate::lifecycle::Standing {
             state: State::Running,
             cancelling,
@@ -100,7 +100,7 @@ async fn one(store: &SqliteStore, id: JobId) -> Job {
         .expect("there is such a job")
 }
 
-fn advance(store: &SqliteStore, by: Duration) {
+pub(super) fn advance(store: &SqliteStore, by: Duration) {
     match &store.clock {
         Clock::Manual(clock) => clock.advance(by),
         Clock::System => panic!("not a manual clock"),

@@ -1,0 +1,124 @@
+//! Many jobs at once, by binary `COPY`.
+//!
+//! Two round trips: the first begins, asks for the time and opens the copy; the second sends the rows, wakes and
+//! commits. Rows are sent as they are written, so that the server stores the first ones meanwhile.
+
+use std::io::Cursor;
+use std::pin::pin;
+use std::sync::atomic::Ordering::Relaxed;
+
+use futures_util::SinkExt as _;
+use jiff::Timestamp;
+
+use super::super::connect::{Mode, Tx, failed};
+use super::super::{PostgresStore, rows};
+use crate::error::Result;
+use crate::job::Priority;
+use crate::store::NewJob;
+
+/// Rows are sent in pieces of about so many bytes.
+const PIECE: usize = 32 << 10;
+/// How a binary copy begins: a signature, no flags, no extension.
+const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+/// How it ends.
+const TRAILER: &[u8] = &(-1i16).to_be_bytes();
+/// The columns of `copy.sql`.
+const COLUMNS: i16 = 16;
+/// The server's moments are counted from the year 2000, in microseconds.
+const EPOCH: i64 = 946_684_800_000_000;
+
+impl PostgresStore {
+    /// Stores plain jobs, all or none. `false`: some group has a limit on unfinished jobs, so nothing was stored, since
+    /// nobody has looked (`free`) whether these jobs come under one.
+    pub(super) async fn copy(&self, jobs: &[NewJob], free: bool) -> Result<bool> {
+        let tx = Tx::on(self.client().await?);
+        let copied = self.copy_on(&tx, jobs, free).await.map_err(failed("submitting"))?;
+        if copied {
+            drop(tx.finish());
+        }
+        Ok(copied)
+    }
+
+    async fn copy_on(&self, tx: &Tx, jobs: &[NewJob], free: bool) -> Result<bool, tokio_postgres::Error> {
+        // Prepared before anything is sent, so that nothing overtakes the beginning or the end.
+        let copy = tx.prepare(&self.sql.copy).await?;
+        for sql in [&self.sql.clock, &self.sql.wake_others, &self.sql.notify] {
+            tx.prepare(sql).await?;
+        }
+        let manual = self.options.clock.manual();
+        let (begun, asked, sink) = futures_util::join!(
+            tx.open(Mode::Durable),
+            async { tx.query(&self.sql.clock, &[]).await },
+            tx.client().copy_in(&copy),
+        );
+        begun?;
+        let asked = asked?;
+        let theirs = asked.first().map(|row| row.get(0));
+        let limits = asked.first().is_some_and(|row| row.get(1));
+        self.limits.store(limits, Relaxed);
+        if limits && !free {
+            return Ok(false);
+        }
+        let now = manual.or(theirs).unwrap_or_else(|| self.now());
+        let mut sink = pin!(sink?);
+        let mut piece = Vec::with_capacity(PIECE + 4096);
+        piece.extend_from_slice(HEADER);
+        for job in jobs {
+            write_row(&mut piece, job, now);
+            if piece.len() >= PIECE {
+                let full = std::mem::replace(&mut piece, Vec::with_capacity(PIECE + 4096));
+                sink.send(Cursor::new(full)).await?;
+            }
+        }
+        piece.extend_from_slice(TRAILER);
+        sink.send(Cursor::new(piece)).await?;
+        let (copied, woken, committed) = futures_util::join!(
+            sink.finish(),
+            self.wake_for(tx, jobs, now),
+            tx.client().batch_execute("commit"),
+        );
+        copied?;
+        woken?;
+        committed?;
+        Ok(true)
+    }
+}
+
+/// One row, in the order of the columns of `copy.sql`.
+fn write_row(to: &mut Vec<u8>, job: &NewJob, now: Timestamp) {
+    let priority = job.priority.unwrap_or(Priority::Normal).code();
+    to.extend_from_slice(&COLUMNS.to_be_bytes());
+    bytes(to, Some(job.id.0.as_bytes()));
+    moment(to, Some(now));
+    moment(to, job.when.moment(now));
+    moment(to, job.expires.expiry(now));
+    bytes(to, job.parent.as_ref().map(|parent| parent.0.as_bytes().as_slice()));
+    bytes(to, Some(&rows::items(job).to_be_bytes()));
+    bytes(to, Some(&priority.to_be_bytes()));
+    bytes(to, Some(&priority.to_be_bytes()));
+    bytes(to, Some(job.queue.as_deref().unwrap_or("default").as_bytes()));
+    bytes(to, Some(job.group.as_bytes()));
+    bytes(to, Some(job.task.as_bytes()));
+    bytes(to, job.owner.as_deref().map(str::as_bytes));
+    bytes(to, Some(job.args.as_bytes()));
+    bytes(to, rows::meta_text(&job.meta).as_deref().map(str::as_bytes));
+    bytes(to, job.subject.as_deref().map(str::as_bytes));
+    bytes(to, Some(&[u8::from(job.prepared)]));
+}
+
+/// A value: its length, then its bytes. Nothing at all has the length -1.
+fn bytes(to: &mut Vec<u8>, value: Option<&[u8]>) {
+    match value {
+        None => to.extend_from_slice(&(-1i32).to_be_bytes()),
+        Some(value) => {
+            // Names and arguments are far shorter; the server refuses what is not.
+            to.extend_from_slice(&i32::try_from(value.len()).unwrap_or(i32::MAX).to_be_bytes());
+            to.extend_from_slice(value);
+        }
+    }
+}
+
+fn moment(to: &mut Vec<u8>, moment: Option<Timestamp>) {
+    let since = moment.map(|moment| (moment.as_microsecond() - EPOCH).to_be_bytes());
+    bytes(to, since.as_ref().map(<[u8; 8]>::as_slice));
+}

@@ -1,0 +1,98 @@
+//! A few jobs that are ready at once, in one statement.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use deadpool_postgres::Object;
+use uuid::Uuid;
+
+use super::super::connect::failed;
+use super::super::{PostgresStore, rows};
+use crate::error::{Error, Result};
+use crate::job::{Priority, When};
+use crate::store::NewJob;
+
+/// The statement takes a millisecond. One that hangs (somebody has locked the table) is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Whether nothing but an insert is needed, and nobody can have the job already.
+pub(super) fn is_plain(job: &NewJob) -> bool {
+    !job.id_given && job.unique.is_none() && !super::limited::is_limited(job)
+}
+
+/// Whether it is also ready at once, and for ever.
+pub(super) fn is_ready(job: &NewJob) -> bool {
+    job.when == When::Now && job.expires == When::Now
+}
+
+impl PostgresStore {
+    /// Stores jobs that are plain and ready: one statement, one round trip, one commit. All or none, but for those that
+    /// come under a limit: if there are any (`Some`), it says which of the others were stored.
+    pub(super) async fn insert_plain(&self, jobs: &[&NewJob]) -> Result<Option<HashSet<Uuid>>> {
+        let client = self.client().await?;
+        if let Ok(stored) = tokio::time::timeout(PATIENCE, self.run_plain(&client, jobs)).await {
+            return stored.map_err(failed("submitting"));
+        }
+        // Whatever it waits for, nobody else should wait behind it.
+        drop(Object::take(client));
+        Err(Error::Store {
+            doing: "submitting",
+            cause: "the database did not answer in time; the job may have been stored nevertheless".into(),
+            transient: true,
+        })
+    }
+
+    async fn run_plain(
+        &self,
+        client: &Object,
+        jobs: &[&NewJob],
+    ) -> Result<Option<HashSet<Uuid>>, tokio_postgres::Error> {
+        let statement = client.prepare_cached(&self.sql.insert_plain).await?;
+        let now = self.options.clock.manual();
+        let here = self.local_executors();
+        let ids: Vec<Uuid> = jobs.iter().map(|j| j.id.0).collect();
+        let parents: Vec<Option<Uuid>> = jobs.iter().map(|j| j.parent.map(|p| p.0)).collect();
+        let items: Vec<i32> = jobs.iter().map(|j| rows::items(j)).collect();
+        let priorities: Vec<Option<i16>> = jobs.iter().map(|j| j.priority.map(Priority::code)).collect();
+        let queues: Vec<Option<&str>> = jobs.iter().map(|j| j.queue.as_deref()).collect();
+        let groups: Vec<&str> = jobs.iter().map(|j| j.group.as_str()).collect();
+        let tasks: Vec<&str> = jobs.iter().map(|j| j.task.as_str()).collect();
+        let owners: Vec<Option<&str>> = jobs.iter().map(|j| j.owner.as_deref()).collect();
+        let args: Vec<&str> = jobs.iter().map(|j| j.args.as_str()).collect();
+        let meta: Vec<Option<String>> = jobs.iter().map(|j| rows::meta_text(&j.meta)).collect();
+        // Nothing at all where no job has any.
+        let mut subjects: Vec<Option<&str>> = Vec::new();
+        if jobs.iter().any(|j| j.subject.is_some()) {
+            subjects.extend(jobs.iter().map(|j| j.subject.as_deref()));
+        }
+        let prepared: Vec<bool> = jobs.iter().map(|j| j.prepared).collect();
+        let rows = client
+            .query(
+                &statement,
+                &[
+                    &now,
+                    &here,
+                    &ids,
+                    &parents,
+                    &items,
+                    &priorities,
+                    &queues,
+                    &groups,
+                    &tasks,
+                    &owners,
+                    &args,
+                    &meta,
+                    &subjects,
+                    &prepared,
+                ],
+            )
+            .await?;
+        let stored: Option<Vec<Uuid>> = rows.first().and_then(|row| row.get(0));
+        Ok(stored.map(|stored| stored.into_iter().collect()))
+    }
+
+    /// Executors of this process: what is stored here is told them by a signal, without the detour by the server.
+    pub(super) fn local_executors(&self) -> Vec<Uuid> {
+        self.all_marks().keys().copied().collect()
+    }
+}

@@ -1,0 +1,205 @@
+//! Small submits share commits: those that arrive while another is being stored are stored together by the next
+//! commit. A lone caller waits for nobody, and stores its jobs itself.
+//!
+//! Whoever stores holds the *pen*. It is passed on when that caller has its answer, or is dropped; those who wait are
+//! then stored by a task of nobody's, so that no caller's end touches another. There is one pen: with two, half as many
+//! callers shared each commit, and fewer jobs were stored a second.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use uuid::Uuid;
+
+use super::super::PostgresStore;
+use crate::error::{Error, Result};
+use crate::store::NewJob;
+
+/// So many callers wait for the next commits; more than that wait for a place.
+const WAITING: usize = 1000;
+/// So many jobs share a commit at the most ..
+const JOBS: usize = 500;
+/// .. and about so many bytes of arguments.
+const BYTES: usize = 256 << 10;
+
+/// Submits on their way.
+pub(in crate::store::postgres) struct Together {
+    state: Mutex<State>,
+    room: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Whether someone holds the pen.
+    taken: bool,
+    waiting: VecDeque<Waiting>,
+}
+
+/// A caller's jobs, and which of them were stored if some were left out.
+type Answer = (Vec<NewJob>, Option<Arc<HashSet<Uuid>>>);
+
+/// What a caller wants stored, all or none (but for those that come under limits).
+struct Waiting {
+    jobs: Vec<NewJob>,
+    answer: oneshot::Sender<Result<Answer>>,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Default for Together {
+    fn default() -> Self {
+        Self {
+            state: Mutex::default(),
+            room: Arc::new(Semaphore::new(WAITING)),
+        }
+    }
+}
+
+impl Together {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many callers wait.
+    #[cfg(test)]
+    pub(in crate::store::postgres) fn waiting(&self) -> usize {
+        self.state().waiting.len()
+    }
+
+    /// Those who are stored by the next commit. Whoever waits no longer is left out.
+    fn next(&self) -> Vec<Waiting> {
+        let mut state = self.state();
+        let mut next: Vec<Waiting> = Vec::new();
+        let (mut jobs, mut bytes) = (0, 0);
+        while let Some(first) = state.waiting.front() {
+            jobs += first.jobs.len();
+            bytes += size(&first.jobs);
+            if !next.is_empty() && (jobs > JOBS || bytes > BYTES) {
+                break;
+            }
+            next.extend(state.waiting.pop_front().filter(|w| !w.answer.is_closed()));
+        }
+        next
+    }
+}
+
+/// Bytes of arguments.
+fn size(jobs: &[NewJob]) -> usize {
+    jobs.iter().map(|job| job.args.len()).sum()
+}
+
+/// Whether these are few enough to share a commit with others.
+pub(super) fn are_few(jobs: &[NewJob]) -> bool {
+    jobs.len() <= JOBS / 10 && size(jobs) <= BYTES / 4
+}
+
+/// The right to store. Passed on when dropped.
+struct Pen {
+    store: Arc<PostgresStore>,
+    /// Whether whoever was given it has begun.
+    begun: bool,
+}
+
+impl Drop for Pen {
+    fn drop(&mut self) {
+        let mut state = self.store.together.state();
+        let runtime = tokio::runtime::Handle::try_current();
+        match runtime {
+            Ok(runtime) if self.begun && !state.waiting.is_empty() => {
+                // A runtime that shuts down drops the task, and the pen, at once.
+                drop(state);
+                runtime.spawn(store_waiting(Self {
+                    store: Arc::clone(&self.store),
+                    begun: false,
+                }));
+            }
+            _ => {
+                state.taken = false;
+                // If there are any, there is nobody to store them: they are told so.
+                state.waiting.clear();
+            }
+        }
+    }
+}
+
+impl PostgresStore {
+    /// Stores a few plain jobs, and gives them back; as [`Self::insert_plain`].
+    pub(super) async fn insert_together(&self, jobs: Vec<NewJob>) -> Result<Answer> {
+        let room = Arc::clone(&self.together.room).acquire_owned().await;
+        // It is never closed.
+        let room = room.map_err(|_| unanswered())?;
+        let answer = {
+            let mut state = self.together.state();
+            if std::mem::replace(&mut state.taken, true) {
+                let (sender, answer) = oneshot::channel();
+                state.waiting.push_back(Waiting {
+                    jobs,
+                    answer: sender,
+                    _room: room,
+                });
+                Ok(answer)
+            } else {
+                Err(jobs)
+            }
+        };
+        match answer {
+            Ok(answer) => answer.await.unwrap_or_else(|_| Err(unanswered())),
+            Err(jobs) => {
+                let _pen = self.me.upgrade().map(|store| Pen { store, begun: true });
+                let stored = self.insert_plain(&jobs.iter().collect::<Vec<_>>()).await?;
+                Ok((jobs, stored.map(Arc::new)))
+            }
+        }
+    }
+}
+
+/// Stores those who wait, until nobody does.
+async fn store_waiting(mut pen: Pen) {
+    pen.begun = true;
+    loop {
+        // Those who have just been answered may have more: let them come in first.
+        tokio::task::yield_now().await;
+        let waiting = pen.store.together.next();
+        if waiting.is_empty() {
+            return;
+        }
+        store(&pen.store, waiting).await;
+    }
+}
+
+async fn store(store: &PostgresStore, waiting: Vec<Waiting>) {
+    let jobs: Vec<&NewJob> = waiting.iter().flat_map(|w| &w.jobs).collect();
+    match store.insert_plain(&jobs).await {
+        Ok(stored) => {
+            let stored = stored.map(Arc::new);
+            waiting.into_iter().for_each(|w| answer(w, Ok(stored.clone())));
+        }
+        // Something about one of them; the others must not suffer for it.
+        Err(error) if waiting.len() > 1 && !error.is_transient() => {
+            for w in waiting {
+                let alone = store.insert_plain(&w.jobs.iter().collect::<Vec<_>>()).await;
+                answer(w, alone.map(|stored| stored.map(Arc::new)));
+            }
+        }
+        Err(error) => {
+            let error = Arc::new(error);
+            for w in waiting {
+                answer(w, Err(Error::shared("submitting", &error)));
+            }
+        }
+    }
+}
+
+fn answer(waiting: Waiting, stored: Result<Option<Arc<HashSet<Uuid>>>>) {
+    let concerned = |stored: &Arc<HashSet<Uuid>>| waiting.jobs.iter().any(|job| !stored.contains(&job.id.0));
+    let stored = stored.map(|stored| stored.filter(concerned));
+    // A caller that waits no longer has lost its answer, as with any other call.
+    let _ = waiting.answer.send(stored.map(|stored| (waiting.jobs, stored)));
+}
+
+fn unanswered() -> Error {
+    Error::Store {
+        doing: "submitting",
+        cause: "the program is shutting down; the job may have been stored nevertheless".into(),
+        transient: true,
+    }
+}

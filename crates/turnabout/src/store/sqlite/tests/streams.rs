@@ -1,0 +1,122 @@
+//! The streams agree with the jobs, whatever happens to those.
+
+use super::life::{Hand, advance};
+use super::*;
+
+/// How many things are wrong with the streams: each is counted by a query that should find nothing.
+const FAULTS: [(&str, &str); 5] = [
+    (
+        "streams whose counts are wrong",
+        "SELECT count(*) FROM stream s
+         WHERE jobs < 1
+            OR jobs <> (SELECT count(*) FROM ready r WHERE r.stream = s.id AND r.seq > s.mark)
+            OR dead <> (SELECT count(*) FROM ready r WHERE r.stream = s.id AND r.seq <= s.mark)",
+    ),
+    (
+        "entries of no stream",
+        "SELECT count(*) FROM ready WHERE stream NOT IN (SELECT id FROM stream)",
+    ),
+    (
+        "entries whose job is elsewhere",
+        "SELECT count(*) FROM stream s JOIN ready r ON r.stream = s.id AND r.seq > s.mark LEFT JOIN job j ON j.id = r.id
+         WHERE (j.queue, j.\"group\", j.lane, j.task, j.seq) IS NOT (s.queue, s.\"group\", s.lane, s.task, r.seq)",
+    ),
+    (
+        "ready jobs that no stream has",
+        "SELECT (SELECT count(*) FROM job WHERE lane IS NOT NULL) - (SELECT coalesce(sum(jobs), 0) FROM stream)",
+    ),
+    (
+        "dead entries that should have been swept",
+        "SELECT count(*) FROM stream WHERE dead >= 64",
+    ),
+];
+
+async fn faults(store: &SqliteStore) -> Vec<(&'static str, i64)> {
+    let count = |tx: &mut Tx<'_>| {
+        let mut faults = Vec::new();
+        for (what, sql) in FAULTS {
+            let found: i64 = tx.connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+            if found != 0 {
+                faults.push((what, found));
+            }
+        }
+        Ok(faults)
+    };
+    store.write("looking for faults", count).await.expect("looked")
+}
+
+#[tokio::test]
+async fn streams_agree_with_jobs_whatever_happens() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let store = memory().await;
+    let mut hand = Hand::of(&store).await;
+    let (mut ids, mut held) = (Vec::new(), Vec::new());
+    for step in 0..600 {
+        let any = |random: &mut fastrand::Rng, ids: &[JobId]| random.choice(ids.iter().copied()).unwrap_or_default();
+        let priority = random.choice([Priority::High, Priority::Normal, Priority::Low]);
+        let what = random.u8(..10);
+        match what {
+            0 | 1 => {
+                let jobs = (0..random.usize(1..30)).map(|_| {
+                    let group = format!("g{}", random.u8(..3));
+                    let mut new = job(&group, random.choice(["mail", "pdf"]).unwrap_or("mail"));
+                    new.priority = priority.filter(|_| random.bool());
+                    if random.u8(..5) == 0 {
+                        new.when = When::After(Duration::from_secs(random.u64(1..90)));
+                    }
+                    new
+                });
+                ids.extend(submit(&store, jobs.collect()).await);
+            }
+            2..=4 => held.extend(hand.take(random.u32(1..40)).await),
+            5 | 6 => {
+                for _ in 0..random.usize(..30) {
+                    if held.is_empty() {
+                        break;
+                    }
+                    let job = held.swap_remove(random.usize(..held.len()));
+                    let events = [Event::Succeed, Event::Succeed, Event::Interrupt, Event::Fail];
+                    let event = random.choice(events).unwrap_or(Event::Succeed);
+                    hand.settle(&job, event, false).await;
+                }
+            }
+            7 => {
+                let events = [
+                    Event::Cancel,
+                    Event::Restart,
+                    Event::Reprioritise(priority.unwrap_or(Priority::Low)),
+                ];
+                let event = random.choice(events).unwrap_or(Event::Cancel);
+                let some = (0..3).map(|_| any(&mut random, &ids)).collect();
+                store.change(Which::Ids(some), event).await.expect("changed");
+            }
+            8 => {
+                advance(&store, Duration::from_secs(random.u64(1..60)));
+                store.promote(100).await.expect("promoted");
+            }
+            _ => {
+                if random.u8(..10) == 0 {
+                    store.reap(hand.executor, 0).await.expect("reaped");
+                    held.clear();
+                    hand = Hand::of(&store).await;
+                }
+            }
+        }
+        assert_eq!(faults(&store).await, [], "seed {seed}, step {step}: {what}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_should_not_be_there_is_buried_by_who_finds_it() {
+    let store = memory().await;
+    let mut hand = Hand::of(&store).await;
+    submit(&store, vec![job("a", "mail")]).await;
+    store
+        .write("damaging", |tx| Ok(tx.connection.execute_batch("DELETE FROM ready")?))
+        .await
+        .expect("damaged");
+    assert!(hand.try_take(1).await.expect("a look").found);
+    assert!(!hand.try_take(1).await.expect("another").found);
+}

@@ -6,8 +6,10 @@ use crate::options::Files;
 use crate::report::{self, Line, median};
 use crate::table;
 
-/// Values that say nothing about the program, or that follow from others.
-const PASSED_OVER: [&str; 3] = ["ceiling_per_s", "of_ceiling", "ideal_s"];
+/// Whether a value says something about the program, and does not just follow from others.
+fn is_own(name: &str) -> bool {
+    !name.starts_with("ceiling_") && !["of_ceiling", "ideal_s"].contains(&name)
+}
 
 /// Prints a row for each value that both have: the base's median, the other's, and their ratio. The range is that of
 /// the ratios of single repeats, each held against the one that was measured beside it.
@@ -24,7 +26,7 @@ pub(crate) fn run(files: &Files) -> Result<()> {
     ];
     let mut seen: Vec<(String, String)> = Vec::new();
     for line in &present {
-        for name in line.values.keys().filter(|name| !PASSED_OVER.contains(&name.as_str())) {
+        for name in line.values.keys().filter(|name| is_own(name)) {
             let key = (title(line), name.clone());
             if seen.contains(&key) {
                 continue;

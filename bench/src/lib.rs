@@ -11,7 +11,7 @@
 //!
 //! And `turnabout lab` ([`lab`]): how fair it is.
 //!
-//! A scenario is a function from a place and its sizes to a [`report::Measured`]. What handlers' progress and log lines
+//! A scenario is a function from a place and its sizes to a `report::Measured`. What handlers' progress and log lines
 //! cost belongs in `scenario/telling.rs`, as soon as handlers can report them.
 
 mod ceiling;

@@ -102,6 +102,7 @@ pub(crate) fn written() -> Option<u64> {
 
 /// How often memory was asked for so far, and how many bytes.
 #[cfg(feature = "allocations")]
+#[expect(clippy::unnecessary_wraps, reason = "the same signature as without the feature")]
 pub(crate) fn allocations() -> Option<(u64, u64)> {
     let stats = counting::GLOBAL.stats();
     let times = stats.allocations + stats.reallocations;

@@ -22,20 +22,9 @@ impl Results<'_> {
         &found.unwrap_or_else(|| unreachable!("all rules were simulated")).1
     }
 
-    /// The classes of groups, in order.
-    fn classes(&self) -> Vec<&'static str> {
-        let mut classes = Vec::new();
-        for group in &self.workload.groups {
-            if !classes.contains(&group.class) {
-                classes.push(group.class);
-            }
-        }
-        classes
-    }
-
     fn class_of(&self, group: usize) -> usize {
         let class = self.workload.groups[group].class;
-        self.classes().iter().position(|c| *c == class).unwrap_or(0)
+        self.workload.classes().iter().position(|c| *c == class).unwrap_or(0)
     }
 
     fn minutes(&self) -> Axis {
@@ -93,7 +82,13 @@ fn rules(rules: &[Rule]) -> Vec<(usize, String)> {
 }
 
 fn by_class(results: &Results<'_>) -> Vec<(usize, String)> {
-    results.classes().into_iter().map(str::to_owned).enumerate().collect()
+    results
+        .workload
+        .classes()
+        .into_iter()
+        .map(str::to_owned)
+        .enumerate()
+        .collect()
 }
 
 fn flood(results: &Results<'_>) -> Chart {
@@ -237,7 +232,7 @@ fn caps(results: &Results<'_>) -> Chart {
         title: "slots in use, by jobs".to_owned(),
         x: results.minutes(),
         y: Axis::new("slots", Scale::Linear(0.0, 8.0), ""),
-        marks: (0..results.classes().len()).map(in_use).collect(),
+        marks: (0..results.workload.classes().len()).map(in_use).collect(),
     };
     let mut scans = [Rule::Fifo, Rule::Jobs].map(|rule| {
         let mut panel = slot_time_panel(results, rule);

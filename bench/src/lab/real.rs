@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use turnabout::{Context, Executor, ExecutorHandle, Jobs, Submission, TaskError, TaskResult, TaskSettings};
 
 use super::rule::Rule;
@@ -16,6 +16,8 @@ use crate::place::{History, Open, Place};
 
 /// So many jobs are submitted at a time.
 const BATCH: usize = 1000;
+/// Handlers that still run at the end do not listen, and are dropped after this time.
+const GRACE: Duration = Duration::from_millis(50);
 /// If nothing ends for so long, something is wrong.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -49,10 +51,9 @@ pub(crate) async fn run(workload: &Workload, rule: Rule, place: &Place) -> Resul
     };
     tokio::try_join!(submitting, notes.all_ended(workload.until))?;
     let end = notes.now();
+    notes.over.send_replace(true);
     for shift in crew {
-        shift.abort();
-        // The executor goes with it, and what runs is given back.
-        let _ = shift.await;
+        shift.await.context("an executor")?;
     }
     open.close().await?;
     Ok(notes.trace(workload, workload.until.unwrap_or(end)))
@@ -116,6 +117,7 @@ async fn crew(
         });
         let executor = executor
             .slots(shift.slots)
+            .grace(GRACE)
             .fairness(rule.fairness())
             .name(format!("lab-{number}"));
         crew.push((executor, *shift));
@@ -135,12 +137,17 @@ async fn crew(
 }
 
 async fn stay(notes: &Notes, executor: &ExecutorHandle, shift: Shift) {
-    match shift.until {
-        Some(until) => {
-            notes.until(until).await;
-            executor.shutdown(PATIENCE).await;
+    let end_of_shift = async {
+        match shift.until {
+            Some(until) => notes.until(until).await,
+            None => std::future::pending().await,
         }
-        None => std::future::pending().await,
+    };
+    let mut over = notes.over.subscribe();
+    tokio::select! {
+        () = end_of_shift => executor.shutdown(PATIENCE).await,
+        // What still runs is given back.
+        _ = over.wait_for(|over| *over) => executor.shutdown(Duration::ZERO).await,
     }
 }
 
@@ -166,6 +173,8 @@ struct Notes {
     workload: Workload,
     inner: Mutex<Inner>,
     news: Notify,
+    /// Whether the observation has ended.
+    over: watch::Sender<bool>,
 }
 
 struct Inner {
@@ -185,6 +194,7 @@ impl Notes {
             }),
             workload: workload.clone(),
             news: Notify::new(),
+            over: watch::Sender::new(false),
         })
     }
 

@@ -45,28 +45,50 @@ impl<'a> Report<'a> {
     pub(super) fn table(&self) -> String {
         let places = self.rows.iter().any(|(_, place, _)| *place != self.rows[0].1);
         let quiet = self.workload.groups.iter().any(|group| group.quiet);
-        let mut head = vec!["rule"];
+        let saturated = self.workload.is_saturated();
+        let classes = self.workload.classes();
+        let mut head = vec!["rule".to_owned()];
         if places {
-            head.push("place");
+            head.push("place".to_owned());
         }
-        if quiet {
-            head.extend(["quiet groups wait p50", "p95", "max"]);
+        if saturated {
+            // Most jobs have not started at the end, so waits would say nothing.
+            head.extend(classes.iter().map(|class| format!("slot time: {class}")));
+        } else if quiet {
+            head.extend(["quiet groups wait p50", "p95", "max"].map(str::to_owned));
         }
-        head.extend(["all wait p50", "p95", "max", "Jain", "lag", "slots used", "makespan"]);
+        if !saturated {
+            head.extend(["all wait p50", "p95", "max"].map(str::to_owned));
+        }
+        head.extend(["Jain", "lag", "slots used"].map(str::to_owned));
+        if self.workload.until.is_none() {
+            head.push("makespan".to_owned());
+        }
         let mut table = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
         for (rule, place, metrics) in &self.rows {
             let mut row = vec![rule.name().to_owned()];
             if places {
                 row.push((*place).to_owned());
             }
-            if quiet {
+            if saturated {
+                let all: f64 = metrics.shares.iter().map(|s| s.had).sum();
+                row.extend(classes.iter().map(|class| {
+                    let groups = self.workload.groups.iter().zip(&metrics.shares);
+                    let slot_time: f64 = groups.filter(|(g, _)| g.class == *class).map(|(_, s)| s.had).sum();
+                    format!("{:.1} %", 100.0 * slot_time / all)
+                }));
+            } else if quiet {
                 row.extend(waits(&metrics.quiet));
             }
-            row.extend(waits(&metrics.all));
+            if !saturated {
+                row.extend(waits(&metrics.all));
+            }
             row.push(format!("{:.3}", metrics.jain));
             row.push(span(metrics.lag[0]));
             row.push(format!("{:.1} %", metrics.used * 100.0));
-            row.push(span(metrics.makespan));
+            if self.workload.until.is_none() {
+                row.push(span(metrics.makespan));
+            }
             let _ = writeln!(table, "| {} |", row.join(" | "));
         }
         table

@@ -187,6 +187,7 @@ impl Workload {
             let settings = GroupSettings {
                 weight: group.weight,
                 max_running: group.cap,
+                max_unfinished: None,
                 paused: false,
             };
             (group.name.clone(), settings)
@@ -220,6 +221,22 @@ impl Workload {
         tasks.sort_unstable();
         tasks.dedup();
         tasks
+    }
+
+    /// Whether everybody has work from the beginning to the end.
+    pub(super) fn is_saturated(&self) -> bool {
+        self.until.is_some() && self.jobs.iter().all(|job| job.at == 0)
+    }
+
+    /// The classes of groups, in order.
+    pub(super) fn classes(&self) -> Vec<&'static str> {
+        let mut classes = Vec::new();
+        for group in &self.groups {
+            if !classes.contains(&group.class) {
+                classes.push(group.class);
+            }
+        }
+        classes
     }
 
     /// How many slots there are when everybody is there.

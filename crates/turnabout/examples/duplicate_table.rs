@@ -61,8 +61,10 @@ async fn duplicate(cx: Context, task: Duplicate) -> TaskResult<i64> {
     // The rows are the other four fifths of the work.
     let rows = progress.child(80, count.unsigned_abs());
     let insert = tx
-        .prepare("insert into demo_row (table_id, position, value)
-                  select $2, position, value from demo_row where table_id = $1 and position = $3")
+        .prepare(
+            "insert into demo_row (table_id, position, value)
+                  select $2, position, value from demo_row where table_id = $1 and position = $3",
+        )
         .await?;
     for position in 0..count {
         tx.execute(&insert, &[&task.table, &copy, &position]).await?;
@@ -91,7 +93,14 @@ async fn main() -> Anything {
         name: name.to_owned(),
     };
 
-    println!("refused: {}", jobs.submit(copy("  ")).owner("ada").await.err().map_or_else(String::new, |e| e.to_string()));
+    println!(
+        "refused: {}",
+        jobs.submit(copy("  "))
+            .owner("ada")
+            .await
+            .err()
+            .map_or_else(String::new, |e| e.to_string())
+    );
     let job = jobs.submit(copy("Copy")).owner("ada").await?;
     if let Err(error) = jobs.submit(copy("Another")).owner("ada").await {
         println!("refused: {error}");
@@ -102,7 +111,11 @@ async fn main() -> Anything {
         let shown = (job.progress, job.step.clone());
         if seen.as_ref() != Some(&shown) && job.state == State::Running {
             let step = job.step.as_deref().unwrap_or_default();
-            println!("{:3} %  {step:16} others see {} tables", job.progress, tables(&client).await?);
+            println!(
+                "{:3} %  {step:16} others see {} tables",
+                job.progress,
+                tables(&client).await?
+            );
             seen = Some(shown);
         }
         if job.state.is_final() {
@@ -110,7 +123,12 @@ async fn main() -> Anything {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
-    println!("{}: {}, others see {} tables", job.subject.unwrap_or_default(), job.state, tables(&client).await?);
+    println!(
+        "{}: {}, others see {} tables",
+        job.subject.unwrap_or_default(),
+        job.state,
+        tables(&client).await?
+    );
 
     // One that fails half-way leaves nothing.
     let broken = jobs.submit(copy("Broken")).owner("ada").await?;

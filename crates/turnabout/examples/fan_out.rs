@@ -110,7 +110,12 @@ async fn main() -> Result<()> {
         subject: "Spring news".into(),
         recipients: 250,
     };
-    let mailing = jobs.submit(mailing).group("acme").owner("ada").meta("locale", "en").await?;
+    let mailing = jobs
+        .submit(mailing)
+        .group("acme")
+        .owner("ada")
+        .meta("locale", "en")
+        .await?;
     let mailing = jobs.watch(mailing.id).ended().await?;
     println!(
         "{}: {} letters",

@@ -1,12 +1,13 @@
 //! What a handler is given beside its arguments.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crate::error::{Error, Result};
 use crate::executor::hand::Held;
+use crate::executor::news::News;
 use crate::job::{Claim, Job, JobId, Meta, Priority};
 use crate::jobs::Jobs;
+use crate::log::JobLog;
 use crate::progress::{Cancelled, Progress};
 use crate::submit::{Submission, Submit};
 use crate::task::{Args, Task};
@@ -27,7 +28,7 @@ pub(crate) struct Core {
     pub(crate) jobs: Jobs,
     pub(crate) last: bool,
     /// Says when the handler has something to tell.
-    pub(crate) news: Arc<AtomicBool>,
+    pub(crate) news: Arc<News>,
     /// The incarnation that holds the job.
     pub(crate) executor: uuid::Uuid,
     #[cfg_attr(
@@ -119,6 +120,11 @@ impl<S> Context<S> {
         self.core.held.progress(&self.core.news)
     }
 
+    /// The job's log, kept with the job: see [`Jobs::logs`].
+    pub fn log(&self) -> &JobLog {
+        self.core.held.log(&self.core.news)
+    }
+
     /// The transaction that the executor has begun for this attempt, since the task
     /// [declares one](crate::Task::TRANSACTION). It is committed together with the job's success when the handler has
     /// returned, and rolled back in any other case.
@@ -158,7 +164,9 @@ impl<S> Context<S> {
     ///
     /// Makes sure that the start is recorded, so that nothing but a cancel or a loss changes the job until then.
     pub async fn claim(&self) -> Result<Claim> {
-        let Core { held, jobs, executor, .. } = &self.core;
+        let Core {
+            held, jobs, executor, ..
+        } = &self.core;
         held.record_start(jobs.store(), *executor).await?;
         Ok(Claim {
             executor: *executor,

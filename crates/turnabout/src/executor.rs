@@ -1,7 +1,7 @@
 //! The executor: a process that runs jobs. Its builder, and the order in which it lives and shuts down.
 //!
 //! The path of a job is `claimer` -> `hand` -> `attempt` -> `finisher`; beside it stand `keeper` (heartbeat, cancels,
-//! silent peers), `reporter` (progress) and `sweeper` (due and expired jobs). A `life` is all of that for one registration in the store.
+//! silent peers), `reporter` (progress), `logger` and `sweeper` (due and expired jobs). A `life` is all of that for one registration in the store.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::hook::Hook;
 use crate::job::Described;
 use crate::jobs::Jobs;
+use crate::log::LogLimits;
 use crate::task::{Failure, Task, TaskResult, TaskSettings};
 use crate::turn::Fairness;
 
@@ -27,7 +28,9 @@ mod hooks;
 mod inline;
 mod keeper;
 mod life;
+mod logger;
 mod mark;
+pub(crate) mod news;
 mod plan;
 mod registry;
 mod reporter;
@@ -298,6 +301,12 @@ impl<S: Send + Sync + 'static> Executor<S> {
     /// An executor that nobody wakes looks for jobs this often at least (30 s).
     pub fn wake_up(mut self, period: Duration) -> Self {
         self.options.wake_up = period;
+        self
+    }
+
+    /// How much is kept of what handlers write to the logs of their jobs.
+    pub fn log_limits(mut self, limits: LogLimits) -> Self {
+        self.options.log_limits = limits;
         self
     }
 

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::Job;
 use crate::lifecycle::{self, Change, Place};
+use crate::progress::percent_of;
 use crate::store::Settle;
 
 /// A hook that nobody has run for so long is forgotten: no executor knows its task any longer.
@@ -57,6 +58,9 @@ impl Hooks {
     /// None at all, as most tasks have it.
     pub const NONE: Self = Self(0);
 
+    /// Every one.
+    pub const ALL: Self = Self::NONE.with(Hook::Error).with(Hook::Cancelled).with(Hook::Delete);
+
     /// This set and one more.
     #[must_use]
     pub const fn with(self, hook: Hook) -> Self {
@@ -86,7 +90,7 @@ impl Hooks {
 
     /// The set with this number.
     pub const fn from_code(code: i16) -> Self {
-        Self(code as u8 & 7)
+        Self(code as u8 & Self::ALL.0)
     }
 
     /// Each of them.
@@ -109,7 +113,7 @@ pub(crate) fn owed(job: &Job, change: &Change, hooks: Hooks, kept: bool, now: Ti
     after.attempts = change.attempts;
     after.interruptions = change.interruptions;
     after.losses = change.losses;
-    after.progress = Job::progress_of(change.state, None);
+    after.progress = percent_of(change.state, None);
     after.step = None;
     if change.place == Place::History {
         after.finished = Some(now);
@@ -145,6 +149,25 @@ pub struct Owed {
     pub job: Job,
 }
 
+impl Owed {
+    /// As a store has kept it. One that cannot be read (a later version wrote it) is left for others, and must not hold
+    /// up the rest.
+    pub(crate) fn read(number: i64, hook: Hook, tries: u32, job: &str) -> Option<Self> {
+        match serde_json::from_str(job) {
+            Ok(job) => Some(Self {
+                number,
+                hook,
+                tries,
+                job,
+            }),
+            Err(error) => {
+                tracing::error!(number, ?hook, tries, %error, "the job of a hook that is owed cannot be read");
+                None
+            }
+        }
+    }
+}
+
 /// Runs what a hook does, but not for ever; a panic ends with it. Says in words what was wrong.
 pub(crate) async fn guard<F: Future>(limit: Duration, hook: F) -> Result<F::Output, String> {
     let mut hook = std::pin::pin!(AssertUnwindSafe(hook).catch_unwind());
@@ -157,4 +180,24 @@ pub(crate) async fn guard<F: Future>(limit: Duration, hook: F) -> Result<F::Outp
         },
     };
     done.map_err(|panic| format!("panicked: {}", crate::error::panic_message(&*panic)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_holds_nobody_up() {
+        assert_eq!(Owed::read(1, Hook::Error, 1, "{\"id\": 7}"), None);
+    }
+
+    #[test]
+    fn sets_of_hooks_lead_back_to_the_same_number() {
+        for code in 0..8 {
+            let hooks = Hooks::from_code(code);
+            assert_eq!(hooks.code(), code);
+            assert_eq!(hooks.iter().fold(Hooks::NONE, Hooks::with), hooks);
+        }
+        assert_eq!(Hooks::from_code(8), Hooks::NONE, "of a later version");
+    }
 }

@@ -11,8 +11,11 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::lifecycle::Standing;
 
+mod attempt;
 mod id;
 mod when;
+
+pub use attempt::Attempt;
 
 pub use id::JobId;
 #[cfg(feature = "postgres")]
@@ -234,7 +237,7 @@ pub struct Job {
     pub due: Option<Timestamp>,
     /// If it is still waiting then, it fails.
     pub expires: Option<Timestamp>,
-    /// When its last attempt started.
+    /// When the attempt started that runs, or that ended it.
     pub started: Option<Timestamp>,
     /// When it ended.
     pub finished: Option<Timestamp>,
@@ -277,14 +280,6 @@ impl Job {
             .as_deref()
             .map(|text| serde_json::from_str(text).map_err(|e| Error::invalid("result", e.to_string())))
             .transpose()
-    }
-
-    /// How far a job in this state is, if its handler has reported this much.
-    pub(crate) fn progress_of(state: State, reported: Option<u8>) -> u8 {
-        match state {
-            State::Success => 100,
-            _ => reported.unwrap_or(0),
-        }
     }
 
     /// What the rules need to know of it.

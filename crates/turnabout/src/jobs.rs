@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::group::Settings;
-use crate::job::{Job, JobId, Priority};
+use crate::job::{Attempt, Job, JobId, Priority};
 use crate::lifecycle::{Event, Place, Refusal};
 use crate::store::{Changed, Counts, NewJob, Store, Submitted, Which};
 use crate::submit::{Submission, Submit, Typed, submit_all};
@@ -19,6 +19,7 @@ use crate::task::{Task, TaskSettings};
 
 mod explain;
 mod list;
+mod logs;
 mod open;
 mod scope;
 mod set;
@@ -26,6 +27,7 @@ mod watch;
 
 pub use explain::Explanation;
 pub use list::{List, Page};
+pub use logs::{FollowLogs, LogPage, Logs};
 pub use open::Open;
 pub use scope::ScopedJobs;
 pub use set::{SetGroup, SetTask};
@@ -254,6 +256,27 @@ impl Jobs {
     /// Follows a job: a stream of what it becomes, from what it is now to its end.
     pub fn watch(&self, id: JobId) -> Watch {
         Watch::new(Arc::clone(self.store()), id, None)
+    }
+
+    /// What the handler of a job has written, a page at a time. Say from where, then await it.
+    pub fn logs(&self, id: JobId) -> Logs {
+        Logs::new(self.clone(), id, None)
+    }
+
+    /// Follows the log of a job: a stream of lines, from the first to the job's end.
+    pub fn follow_logs(&self, id: JobId) -> FollowLogs {
+        FollowLogs::new(Arc::clone(self.store()), id, None)
+    }
+
+    /// What became of a job's attempts, oldest first: the one that runs, or that ended it, is the last. Of very many, the
+    /// newest.
+    pub async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>> {
+        let job = self.get(id).await?;
+        let mut attempts = self.store().attempts(id).await?;
+        // It may have ended between the two looks, and be among the earlier ones by now.
+        let last = Attempt::last(&job).filter(|last| attempts.iter().all(|earlier| earlier.claim != last.claim));
+        attempts.extend(last);
+        Ok(attempts)
     }
 
     /// Why a job waits, in plain words.

@@ -59,6 +59,16 @@
 //! A handler that has to stop (a cancel, its time limit, a shutdown) is told by [`Context::cancelled`], and dropped if it
 //! does not within the grace period.
 //!
+//! # How far it is
+//!
+//! [`Context::progress`] takes a handler's reports: as many as it likes, whole or in nested parts, with a few words about
+//! the present step. Whoever looks at the job sees a percentage that never goes back and is 100 only at success. Reporting
+//! also says when to stop: `progress.increment(1)?` ends a handler whose job is being cancelled.
+//!
+//! [`Context::log`] writes lines that are kept with the job ([`Jobs::logs`], [`Jobs::follow_logs`]); with [`log::layer`]
+//! the events of `tracing` inside a handler are such lines, too. [`Jobs::attempts`] tells what became of each attempt.
+//! [`Jobs::of_owner`] is a handle for one owner's requests: jobs of others do not exist there.
+//!
 //! # What belongs to a task
 //!
 //! - **Arguments.** [`Task::prepare`] checks and completes them when a job is submitted, [`Task::describe`] gives the job
@@ -89,14 +99,16 @@
 //! | `executor/hand.rs` | the jobs in hand, from the claim until their end is written |
 //! | `executor/attempt.rs` | one attempt as a straight line |
 //! | `context.rs` | what a handler is given |
+//! | `progress.rs` | pure: how far it is |
 //! | `lifecycle.rs` | pure: every rule about states |
 //! | `executor/finisher.rs` | writes what became of jobs, many at a time |
 //! | `jobs.rs` | the handle that applications hold: submit, get, list, cancel, watch, explain |
 //!
-//! Beside the line: `executor/keeper.rs` (heartbeat, cancels, silent peers), `executor/sweeper.rs` (due and expired
-//! jobs), `executor/hooks.rs` (runs what is owed), `executor/life.rs` and `executor/shutdown.rs` (from a registration to its
-//! end), `executor/registry.rs` (the tasks an executor knows), `executor/transaction.rs` (attempts that have one). The nouns:
-//! `job.rs`, `task.rs`, `hook.rs`, `group.rs`, `clock.rs`, `error.rs`, `transaction.rs`.
+//! Beside the line: `executor/keeper.rs` (heartbeat, cancels, silent peers), `executor/reporter.rs` and
+//! `executor/logger.rs` (progress, logs), `executor/sweeper.rs` (due and expired jobs), `executor/hooks.rs` (runs what is
+//! owed), `executor/life.rs` and `executor/shutdown.rs` (from a registration to its end), `executor/registry.rs` (the
+//! tasks an executor knows), `executor/transaction.rs` (attempts that have one). The nouns: `job.rs`, `task.rs`, `hook.rs`,
+//! `group.rs`, `log.rs`, `clock.rs`, `error.rs`, `transaction.rs`.
 
 pub mod clock;
 mod context;
@@ -104,9 +116,11 @@ mod error;
 mod executor;
 pub mod group;
 pub mod hook;
+#[macro_use]
 pub mod job;
 pub mod jobs;
 pub mod lifecycle;
+pub mod log;
 pub mod progress;
 pub mod store;
 mod submit;
@@ -137,14 +151,15 @@ pub mod turn;
 pub use context::{Context, HookContext};
 pub use error::{Error, Result};
 pub use executor::{Executor, ExecutorHandle, Health, HookHandler};
-pub use job::{Described, Job, JobId, Priority, State};
-pub use jobs::{Cancel, Explanation, Jobs, Page, ScopedJobs, Watch};
+pub use job::{Attempt, Described, Job, JobId, Priority, State};
+pub use jobs::{Cancel, Explanation, FollowLogs, Jobs, LogPage, Page, ScopedJobs, Watch};
+pub use log::{JobLog, LogLimits};
 pub use progress::{Cancelled, Progress};
 pub use store::Submitted;
-pub use submit::{Submission, Submit, Submitting};
-pub use task::{Args, BoxError, Failure, Isolation, Refused, Task, TaskError, TaskResult, TaskSettings};
 #[cfg(feature = "postgres")]
 pub use submit::Within;
+pub use submit::{Submission, Submit, Submitting};
+pub use task::{Args, BoxError, Failure, Isolation, Refused, Task, TaskError, TaskResult, TaskSettings};
 #[cfg(feature = "postgres")]
 pub use transaction::{Savepoint, Transaction};
 pub use turn::Fairness;

@@ -309,6 +309,24 @@ pub fn owes(change: &Change, kept: bool) -> Hooks {
     }
 }
 
+/// Which attempt it was that made the job what it is. One that did not count has given its number back.
+pub fn attempt_number(job: &Standing) -> u32 {
+    let given_back = match job.reason {
+        Some(Reason::Snoozed) => true,
+        Some(Reason::Interrupted) => job.interruptions <= FREE_INTERRUPTIONS,
+        _ => false,
+    };
+    job.attempts + u32::from(given_back)
+}
+
+/// Which attempt ends by this change of a held job and leaves the job to be tried again: one for the history of its
+/// attempts. A snooze is none (nothing was wrong, and there may be any number of them).
+pub fn attempt_to_keep(change: &Change) -> Option<u32> {
+    let again = matches!(change.place, Place::Ready(_) | Place::Parked(_));
+    let attempted = !matches!(change.reason, None | Some(Reason::Released | Reason::Snoozed));
+    (again && attempted).then(|| attempt_number(&change.standing()))
+}
+
 fn ends_attempt(event: &Event) -> bool {
     use Event as E;
     matches!(

@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use Ordering::Relaxed;
 
+use crate::job::State;
+
 mod observe;
 mod ratio;
 #[cfg(test)]
@@ -59,6 +61,14 @@ pub struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the handler was told to stop")]
 pub struct Cancelled;
+
+/// How far a job in this state is, if its handler has reported this much.
+pub(crate) fn percent_of(state: State, reported: Option<u8>) -> u8 {
+    match state {
+        State::Success => 100,
+        _ => reported.unwrap_or(0),
+    }
+}
 
 /// What is shown of a progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]

@@ -25,74 +25,20 @@ use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
 use crate::hook::{Hooks, Owed};
 #[cfg(feature = "postgres")]
 pub(crate) use crate::job::LONGEST;
-use crate::job::{Claimed, Described, Job, JobId, Meta, Priority, State, When};
+use crate::job::{Attempt, Claimed, Described, Job, JobId, State};
 use crate::lifecycle::{Change, Event, Policy, Refusal, Standing, decide};
+use crate::log::Line;
 use crate::task::{Isolation, TaskSettings};
 use crate::transaction::Transaction;
 use crate::turn::{Charge, Turns};
 
+mod new_job;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod telling;
 
-/// A job to be stored. Its parts have been checked (see `submit.rs`).
-#[derive(Clone, Debug, PartialEq)]
-pub struct NewJob {
-    /// Its id; made by the library unless the caller gave one.
-    pub id: JobId,
-    /// Whether the caller gave the id, so that it may name a job that exists already.
-    pub id_given: bool,
-    /// The task.
-    pub task: String,
-    /// The group.
-    pub group: String,
-    /// The owner.
-    pub owner: Option<String>,
-    /// The queue; `None`: as the task's published settings say, else `default`.
-    pub queue: Option<String>,
-    /// The priority; `None`: as the task's published settings say, else normal.
-    pub priority: Option<Priority>,
-    /// When it may start.
-    pub when: When,
-    /// If it is still waiting so long after, it fails.
-    pub expires: When,
-    /// A key that no other unfinished job of this group and task may have.
-    pub unique: Option<String>,
-    /// Its arguments, as JSON text.
-    pub args: String,
-    /// Whether its task has prepared them.
-    pub prepared: bool,
-    /// Units of work.
-    pub items: u32,
-    /// What it is about, for people.
-    pub subject: Option<String>,
-    /// How many unfinished jobs of this task its owner may have.
-    pub max_unfinished: MaxUnfinished,
-    /// What was set beside the arguments.
-    pub meta: Meta,
-    /// The job whose handler submits this one.
-    pub parent: Option<JobId>,
-}
-
-/// How many unfinished jobs of its task a job's owner may have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MaxUnfinished {
-    /// As the task's published settings say.
-    #[default]
-    AsPublished,
-    /// Any number.
-    Any,
-    /// So many, this one included.
-    AtMost(u32),
-}
-
-/// What became of a submit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Submitted {
-    /// The job: the new one, or the one that had the id or the unique key already.
-    pub id: JobId,
-    /// Whether the job is new.
-    pub new: bool,
-}
+pub use new_job::{MaxUnfinished, NewJob, Submitted};
+pub use telling::{LogEnd, LogLines, Report};
 
 /// An executor asks for jobs.
 #[derive(Clone, Debug)]
@@ -149,19 +95,6 @@ pub struct Settle {
     pub hooks: Hooks,
     /// Whether the attempt has ever reported its progress, which is now to be forgotten.
     pub reported: bool,
-}
-
-/// How far a held job is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The job.
-    pub id: JobId,
-    /// The number of the claim by which it is held.
-    pub number: i64,
-    /// Whole percent.
-    pub percent: u8,
-    /// What is being done at present.
-    pub step: Option<String>,
 }
 
 /// What came of a [`Settle`].
@@ -274,6 +207,8 @@ pub enum Signal {
     Changed(JobId),
     /// A hook is owed to someone.
     Owed,
+    /// This job's log has new lines.
+    Logged(JobId),
 }
 
 /// How many jobs, by state: for operators, and for tests that wait until all is done.
@@ -339,6 +274,19 @@ pub trait Store: Send + Sync + 'static {
     /// Writes how far held jobs are, for those who look. Need not survive a crash of the store; for a job that is no longer
     /// held by that claim nothing is written.
     async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()>;
+
+    /// Adds lines to the logs of held jobs, or of jobs that have ended by that very claim. Lines that are there already are
+    /// passed over, and so are those of jobs that others hold.
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()>;
+
+    /// What the logs of these jobs hold; one answer for each, in their order.
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>>;
+
+    /// The lines of a job's log after this number, in order.
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>>;
+
+    /// The attempts of a job that were not its last, oldest first, and of very many the newest.
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>>;
 
     /// Makes ready to give so many more handlers a transaction at a time, if the store can do that at all.
     fn offer_transactions(&self, _handlers: usize) -> Result<()> {
@@ -407,9 +355,9 @@ pub trait Store: Send + Sync + 'static {
     /// Adds to the shared accounts of a kind of executors; returns what the accounts of these groups hold then.
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>>;
 
-    /// Hooks that are owed for jobs of these tasks, up to `limit`, the longest owed first. They are not given out again
-    /// for so long: whoever got them should have struck them off by then.
-    async fn owed(&self, tasks: &[String], limit: u32, again: Duration) -> Result<Vec<Owed>>;
+    /// Hooks that are owed for jobs of these tasks, of each task only those that it has here, up to `limit`, the longest
+    /// owed first. They are not given out again for so long: whoever got them should have struck them off by then.
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>>;
 
     /// Strikes off hooks that ran, or will not be tried again.
     async fn strike(&self, owed: Vec<i64>) -> Result<()>;
@@ -453,3 +401,6 @@ pub(crate) fn grabbed(job: &Standing) -> Option<Change> {
 pub(crate) const ID_PAST: Duration = Duration::from_hours(7 * 24);
 /// A given id's time may be so far ahead.
 pub(crate) const ID_AHEAD: Duration = Duration::from_hours(24);
+
+/// So many attempts are kept of a job, besides the last.
+pub(crate) const ATTEMPTS_KEPT: u32 = 100;

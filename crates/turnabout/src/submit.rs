@@ -165,9 +165,10 @@ impl Submission {
             jobs,
         };
         arguments::prepare(&mut **task, &cx).await?;
-        self.items.get_or_insert(task.items());
-        self.subject = self.subject.take().or_else(|| task.describe());
-        let written = Arguments::Prepared(task.encode()?);
+        let told = arguments::tell(&**task, self.subject.is_none())?;
+        self.items.get_or_insert(told.items);
+        self.subject = self.subject.take().or(told.subject);
+        let written = Arguments::Prepared(told.text);
         match std::mem::replace(&mut self.args, written) {
             Arguments::Typed(task) => Ok(Some(task)),
             _ => Ok(None),

@@ -42,7 +42,10 @@ pub struct Transaction {
 macro_rules! send {
     ($this:ident, $client:ident => $statement:expr) => {{
         let guard = $this.client.read().await;
-        let $client = guard.as_ref().filter(|_| !$this.closed.load(Relaxed)).ok_or_else(ended)?;
+        let $client = guard
+            .as_ref()
+            .filter(|_| !$this.closed.load(Relaxed))
+            .ok_or_else(ended)?;
         // Not taken back if this is dropped before the answer has come: the server is still at it.
         $this.under_way.fetch_add(1, Relaxed);
         let answer = match $this.undo_dropped($client).await {
@@ -267,7 +270,10 @@ pub(crate) fn is_collision(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 fn ended() -> Error {
-    Error::invalid("transaction", "it has ended, and so has its job; use it while the handler runs")
+    Error::invalid(
+        "transaction",
+        "it has ended, and so has its job; use it while the handler runs",
+    )
 }
 
 fn failed(error: tokio_postgres::Error) -> Error {

@@ -189,6 +189,11 @@ impl Turns {
         &self.benched
     }
 
+    /// Whether the groups that were seen last had had enough, and others further on should be looked at at once.
+    pub fn is_passing(&self) -> bool {
+        self.accounts.is_passing()
+    }
+
     /// Gives the benched groups another chance: once a second, whenever settings change, when a signal wakes the
     /// executor, and when a job under a cap has ended here (its place is free now).
     pub fn forgive(&mut self) {
@@ -276,13 +281,15 @@ impl Turns {
         } else {
             let weights: Vec<u32> = groups.iter().map(|g| settings.group(&g.group).weight.max(1)).collect();
             let names: Vec<&str> = groups.iter().map(|g| g.group.as_str()).collect();
-            for at in self.accounts.level(ring, &names, &weights, want, peeked.complete) {
-                shares[at].1 += 1;
-                last = Some(at);
+            let order = self.accounts.level(ring, &names, &weights, want, peeked.complete);
+            for at in &order {
+                shares[*at].1 += 1;
+                last = Some(*at);
             }
-            // Where there are more groups than a peek sees, the next one looks further on. Else the place only
-            // settles ties: without it, executors that look at the same moment would all choose the same newcomer.
-            if !peeked.complete {
+            // Where there are more groups than a peek sees, and these have had enough, the next one looks further on.
+            // Else the place settles ties: without it, executors that look at the same moment would all choose the same
+            // newcomer.
+            if !peeked.complete && order.len() < want as usize {
                 last = groups.len().checked_sub(1);
             }
             next.left = 0;

@@ -14,6 +14,8 @@ use crate::lab::workload::{Micros, as_seconds};
 
 /// One take asks for no more jobs.
 const BATCH: usize = 1000;
+/// What executors believe a take lasts, which decides how much they hold ahead. Here it costs no time.
+const TAKE: Duration = Duration::from_millis(2);
 
 /// A job in hand.
 pub(super) struct Held {
@@ -113,6 +115,7 @@ impl Executor {
             let taken = store.take(turns, want.min(BATCH) as u32);
             self.turns = taken.turns;
             if !taken.jobs.is_empty() {
+                self.pace.took(TAKE);
                 let numbers = taken.jobs.iter().map(|(number, _)| *number).collect();
                 for (number, job) in taken.jobs {
                     self.hold(number, job, store);
@@ -120,7 +123,7 @@ impl Executor {
                 return numbers;
             }
             // A take that finds a cap full brings nothing, and the next one leaves out whom it concerns.
-            if !taken.found || self.turns.benched().len() == benched {
+            if !taken.found || (self.turns.benched().len() == benched && !self.turns.is_passing()) {
                 self.asleep = true;
                 return Vec::new();
             }

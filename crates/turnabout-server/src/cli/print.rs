@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 
-use turnabout::Job;
+use turnabout::{Job, State};
 
 /// Writes a line (or several) to standard output. That nobody reads on (`| head`) is no error.
 pub(super) fn out(text: &str) -> anyhow::Result<()> {
@@ -26,6 +26,12 @@ pub(super) fn standing(job: &Job) -> String {
     }
     if let Some(reason) = job.reason {
         let _ = write!(text, " ({reason})");
+    }
+    if job.state == State::Running && (job.progress > 0 || job.step.is_some()) {
+        let _ = write!(text, ", {} %", job.progress);
+        if let Some(step) = &job.step {
+            let _ = write!(text, " ({})", one_line(step));
+        }
     }
     if job.attempts > 0 {
         let _ = write!(text, ", attempt {}", job.attempts);

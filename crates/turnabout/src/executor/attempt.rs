@@ -132,13 +132,19 @@ async fn handle(life: &Life, held: Arc<Held>, task: &Known, open: &Open) -> Endi
         executor: life.incarnation,
         transaction: open.0.clone(),
     };
-    let span = tracing::info_span!(
-        "job",
-        id = %held.job.id,
-        task = %held.job.task,
-        group = %held.job.group,
-        traceparent = held.job.meta.get("traceparent").map(String::as_str),
-    );
+    let span = || {
+        tracing::info_span!(
+            "job",
+            id = %held.job.id,
+            task = %held.job.task,
+            group = %held.job.group,
+            traceparent = held.job.meta.get("traceparent").map(String::as_str),
+        )
+    };
+    #[cfg(feature = "log-layer")]
+    let span = crate::log::entering(&held, &life.hand.news, span);
+    #[cfg(not(feature = "log-layer"))]
+    let span = span();
     let mut work = AssertUnwindSafe((task.handler)(core).instrument(span)).catch_unwind();
     let time_limit = async {
         match (held.started(), task.settings.time_limit) {
@@ -254,7 +260,9 @@ pub(super) fn bill(life: &Life, ending: &Ending) {
     let cost = match life.plan.fairness {
         Fairness::Jobs => return,
         _ if !ending.started => None,
-        fairness => ending.ran.map(|ran| fairness.cost(ending.held.job.items, ran.as_secs_f64())),
+        fairness => ending
+            .ran
+            .map(|ran| fairness.cost(ending.held.job.items, ran.as_secs_f64())),
     };
     life.bill(Bill {
         held: Arc::clone(&ending.held),

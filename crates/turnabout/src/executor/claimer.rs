@@ -66,7 +66,7 @@ enum Look {
     Jobs,
     /// Something was ready, but others had their hands on it.
     Contended,
-    /// What was looked at cannot run for now, because of a cap. The next look leaves it out.
+    /// What was looked at cannot run for now, because of a cap, or has had enough. The next look leaves it out.
     Benched,
     Nothing,
 }
@@ -142,6 +142,7 @@ impl<'a> Claimer<'a> {
             want: want.min(BATCH) as u32,
             turns: std::mem::replace(&mut self.turns, life.plan.turns()),
         };
+        let asked = Instant::now();
         let taken = life.store.take(take).await;
         let look = match taken {
             Ok(taken) => {
@@ -158,9 +159,10 @@ impl<'a> Claimer<'a> {
                         .into_iter()
                         .map(|job| self.charge(job, &taken.settings))
                         .collect();
+                    self.pace.took(asked.elapsed());
                     life.hand.deal(jobs);
                     Ok(Look::Jobs)
-                } else if taken.found && self.turns.benched().len() > benched {
+                } else if taken.found && (self.turns.benched().len() > benched || self.turns.is_passing()) {
                     Ok(Look::Benched)
                 } else if taken.found {
                     Ok(Look::Contended)

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::hand::{Held, Stop};
 use super::life::{Backoff, Life};
+use super::logger;
 use crate::error::Error;
 use crate::hook::Hooks;
 use crate::job::Described;
@@ -114,6 +115,7 @@ async fn write(life: &Life, endings: Vec<Ending>, again: &mut VecDeque<Ending>) 
             }
         }
     }
+    logger::finish(life, written.iter().map(|ending| &ending.held)).await;
     let answers = store(life, &settles).await;
     for ((ending, settle), answer) in written.into_iter().zip(&settles).zip(answers) {
         if let Some(ending) = answered(life, ending, settle, answer) {
@@ -267,7 +269,9 @@ pub(super) async fn mark_starts(life: Arc<Life>) {
                 Err(error) => {
                     life.trouble("marking starts", &error);
                     // None of the rest was written either.
-                    unmarked.iter().for_each(|held| held.marked.give_up());
+                    for held in &unmarked {
+                        held.marked.give_up();
+                    }
                     life.hand.unmarked.notify_one();
                     backoff.wait().await;
                     break;

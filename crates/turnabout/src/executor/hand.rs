@@ -12,7 +12,9 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::mark::Mark;
+use super::news::News;
 use crate::job::{Claimed, JobId};
+use crate::log::{Buffer, JobLog};
 use crate::progress::{Progress, Shown};
 use crate::store::Report;
 
@@ -47,6 +49,8 @@ pub(crate) struct Held {
     charged: AtomicU64,
     /// What its handler tells of itself, if it ever does.
     inside: OnceLock<Box<Inside>>,
+    /// What its handler writes, if it ever does.
+    log: OnceLock<JobLog>,
 }
 
 /// What the handler of a job in hand tells of itself.
@@ -71,20 +75,37 @@ impl Held {
             marked: Mark::default(),
             charged: AtomicU64::new(0),
             inside: OnceLock::new(),
+            log: OnceLock::new(),
         }
     }
 
     /// Its progress. From the first call on, `news` says when there is something to store.
-    pub(crate) fn progress(&self, news: &Arc<AtomicBool>) -> &Progress {
+    pub(crate) fn progress(&self, news: &Arc<News>) -> &Progress {
         let inside = self.inside.get_or_init(|| {
             let (token, news) = (self.token.clone(), Arc::clone(news));
             Box::new(Inside {
-                progress: Progress::of_job(move || token.is_cancelled(), move || news.store(true, Release)),
+                progress: Progress::of_job(move || token.is_cancelled(), move || news.progress.store(true, Release)),
                 told: Mutex::default(),
                 reported: AtomicBool::new(false),
             })
         });
         &inside.progress
+    }
+
+    /// Its log.
+    pub(crate) fn log(&self, news: &Arc<News>) -> &JobLog {
+        self.log
+            .get_or_init(|| JobLog::new(Buffer::new(self.job.attempts + 1, news.clock.clone(), Arc::clone(news))))
+    }
+
+    /// Its log, if it has ever been written to.
+    pub(super) fn written(&self) -> Option<&JobLog> {
+        self.log.get()
+    }
+
+    /// Whether lines of its log wait to be stored.
+    pub(super) fn has_lines(&self) -> bool {
+        self.log.get().is_some_and(|log| !log.buffer().is_empty())
     }
 
     /// What there is to tell the store, if it has changed since it was last told.
@@ -188,11 +209,11 @@ pub(super) struct Hand {
     /// How many jobs are held: for those who wait until there are none.
     pub(super) size: watch::Sender<usize>,
     /// A handler has something to tell the store.
-    pub(super) news: Arc<AtomicBool>,
+    pub(super) news: Arc<News>,
 }
 
 impl Hand {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(news: News) -> Self {
         Self {
             held: Mutex::default(),
             queue: Mutex::default(),
@@ -204,7 +225,7 @@ impl Hand {
             room: Notify::new(),
             unmarked: Notify::new(),
             size: watch::Sender::new(0),
-            news: Arc::default(),
+            news: Arc::new(news),
         }
     }
 
@@ -347,7 +368,7 @@ mod tests {
 
     #[tokio::test]
     async fn jobs_are_drawn_in_the_order_dealt_and_the_surplus_goes_back() {
-        let hand = Hand::new();
+        let hand = Hand::new(News::default());
         let jobs: Vec<_> = (0..4).map(|_| held("mail")).collect();
         hand.deal(jobs.clone());
         let first = hand.draw().await.expect("there are jobs");

@@ -20,7 +20,7 @@ const BATCH: u32 = 64;
 const AT_ONCE: usize = 16;
 /// A hook is tried so often.
 const TRIES: u32 = 5;
-/// A hook that failed is tried again after so long, and later after a multiple of it.
+/// A hook that failed is tried again after so long, and after the longest that it may take: it may be under way still.
 const PAUSE: Duration = Duration::from_secs(30);
 /// Looks for hooks so often even if nobody says that there are any.
 const LOOK: Duration = Duration::from_secs(5);
@@ -97,8 +97,8 @@ async fn is_settled(life: &Life, owed: Owed) -> bool {
     let Owed { hook, tries, job, .. } = owed;
     let (id, task) = (job.id, job.task.clone());
     let Some(run) = life.plan.registry.get(&task).and_then(|known| known.hook(hook)) else {
-        // The task's settings of another program said that there is such a hook; here it has none.
-        return true;
+        // Never given to us; it is for an executor that has it.
+        return false;
     };
     let jobs = life.plan.jobs.clone();
     let why = match guard(life.plan.hook_limit, async { run(job, jobs).await }).await {

@@ -24,7 +24,10 @@ impl ExecutorHandle {
             return Err(Error::invalid("executor", "it runs the jobs of another store"));
         }
         if life.plan.registry.get(submit.task()).is_none() {
-            let why = format!("it does not know the task `{}`; add it with `.task(handler)`", submit.task());
+            let why = format!(
+                "it does not know the task `{}`; add it with `.task(handler)`",
+                submit.task()
+            );
             return Err(Error::invalid("executor", why));
         }
         if life.closing.is_cancelled() {
@@ -55,7 +58,11 @@ impl ExecutorHandle {
         });
         let _ = run.await;
         let mut size = life.hand.size.subscribe();
-        let is_away = || life.hand.get(submitted.id).is_none_or(|other| other.job.number != number);
+        let is_away = || {
+            life.hand
+                .get(submitted.id)
+                .is_none_or(|other| other.job.number != number)
+        };
         while !is_away() {
             tokio::select! {
                 changed = size.changed() => if changed.is_err() { break },

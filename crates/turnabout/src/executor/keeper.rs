@@ -18,6 +18,7 @@ use uuid::Uuid;
 use super::hand::{Held, Stop};
 use super::life::{Backoff, Life};
 use super::shutdown::AbortOnDrop;
+use crate::clock::until;
 use crate::error::{Error, Result};
 use crate::job::{Claim, Described, Job, JobId};
 use crate::lifecycle::{Event, Policy, decide};
@@ -62,7 +63,10 @@ pub(super) async fn run(life: Arc<Life>, home: Handle) {
                         silence.lock().await.observe(&life, &beat.peers, sent).await;
                     }
                 }));
-                if tokio::time::timeout_at(sent + plan.lease / 3, &mut looked.0).await.is_err() {
+                if tokio::time::timeout_at(sent + plan.lease / 3, &mut looked.0)
+                    .await
+                    .is_err()
+                {
                     tracing::warn!(executor = %plan.name, "the store takes long; what others hold is looked at later");
                 }
             }
@@ -187,7 +191,7 @@ fn release(life: &Life, job: &Job, number: i64) -> Option<Settle> {
         result: None,
         error: None,
         described: Described::default(),
-        ran: None,
+        ran: job.started.map(|started| until(started, life.store.clock().now())),
         hooks: life.plan.registry.hooks(&job.task),
         reported: true,
     })
@@ -241,7 +245,7 @@ pub(super) async fn hear(life: Arc<Life>) {
             Ok(Signal::Cancel(id)) if life.hand.get(id).is_some_and(|held| held.stopped().is_none()) => {
                 life.beat_now.notify_one();
             }
-            Ok(Signal::Cancel(_) | Signal::Changed(_)) => {}
+            Ok(Signal::Cancel(_) | Signal::Changed(_) | Signal::Logged(_)) => {}
             Err(RecvError::Lagged(_)) => {
                 // Anything may have been missed. What that may be is looked up, but not more than once a second.
                 life.ready.notify_one();

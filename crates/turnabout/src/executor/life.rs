@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::Plan;
 use super::finisher::Ending;
 use super::hand::{Hand, Held};
+use super::news::News;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::store::Store;
@@ -30,6 +31,8 @@ pub(super) struct Life {
     /// Random, and never used again.
     pub(super) incarnation: Uuid,
     pub(super) hand: Hand,
+    /// Held by whoever stores lines of logs.
+    pub(super) log_turn: tokio::sync::Mutex<()>,
     /// The lease has ended, or is about to: everything stops, and nothing counts any longer.
     pub(super) lost: CancellationToken,
     /// Nothing more is taken.
@@ -87,11 +90,17 @@ impl Life {
         let store = Arc::clone(plan.jobs.store());
         let (endings, arrived) = mpsc::channel(ENDINGS);
         let born = (Instant::now(), store.clock().now());
+        let news = News {
+            limits: plan.log_limits,
+            clock: store.clock().clone(),
+            ..News::default()
+        };
         Arc::new(Self {
             plan,
             store,
             incarnation: Uuid::new_v4(),
-            hand: Hand::new(),
+            hand: Hand::new(news),
+            log_turn: tokio::sync::Mutex::default(),
             lost: CancellationToken::new(),
             closing: CancellationToken::new(),
             answered: AtomicI64::new(0),

@@ -26,7 +26,9 @@ impl Mark {
 
     /// Whether it is now for the caller to write it.
     pub(super) fn begin(&self) -> bool {
-        self.0.compare_exchange(UNKNOWN, BEING_WRITTEN, Relaxed, Relaxed).is_ok()
+        self.0
+            .compare_exchange(UNKNOWN, BEING_WRITTEN, Relaxed, Relaxed)
+            .is_ok()
     }
 
     pub(super) fn set(&self) {

@@ -8,6 +8,7 @@ use super::life::Life;
 use super::registry::Registry;
 use crate::error::{Error, Result};
 use crate::jobs::Jobs;
+use crate::log::LogLimits;
 use crate::store::ExecutorInfo;
 use crate::submit::name;
 use crate::turn::{Fairness, Scheme, Turns};
@@ -31,6 +32,7 @@ pub(super) struct Options {
     pub(super) wake_up: Duration,
     pub(super) hook_limit: Duration,
     pub(super) inline_only: bool,
+    pub(super) log_limits: LogLimits,
     mistake: Option<Error>,
 }
 
@@ -48,6 +50,7 @@ impl Default for Options {
             wake_up: Duration::from_secs(30),
             hook_limit: crate::hook::LIMIT,
             inline_only: false,
+            log_limits: LogLimits::default(),
             mistake: None,
         }
     }
@@ -122,6 +125,7 @@ pub(super) struct Plan {
     pub(super) grace: Duration,
     pub(super) wake_up: Duration,
     pub(super) hook_limit: Duration,
+    pub(super) log_limits: LogLimits,
 }
 
 impl Plan {
@@ -146,6 +150,7 @@ impl Plan {
             grace: options.grace,
             wake_up: options.wake_up,
             hook_limit: options.hook_limit,
+            log_limits: options.log_limits,
             registry,
         })
     }

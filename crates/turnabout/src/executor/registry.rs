@@ -73,8 +73,8 @@ impl Known {
 pub(crate) struct Registry {
     tasks: HashMap<String, Known>,
     beside: HashMap<&'static str, Beside>,
-    /// The tasks that have hooks.
-    hooked: Vec<String>,
+    /// The tasks that have hooks, and which.
+    hooked: Vec<(String, Hooks)>,
     /// The first mistake that was made, told when the executor starts.
     mistake: Option<Error>,
 }
@@ -221,7 +221,9 @@ impl Registry {
             }
         }
         let hooked = self.tasks.values().filter(|known| !known.settings.hooks.is_empty());
-        self.hooked = hooked.map(|known| known.settings.name.clone()).collect();
+        self.hooked = hooked
+            .map(|known| (known.settings.name.clone(), known.settings.hooks))
+            .collect();
         match self.mistake.take() {
             Some(mistake) => Err(mistake),
             None if self.tasks.is_empty() => Err(Error::invalid(
@@ -246,8 +248,8 @@ impl Registry {
         names.next().map(|known| known.settings.name.as_str())
     }
 
-    /// The tasks that have hooks.
-    pub(super) fn hooked(&self) -> &[String] {
+    /// The tasks that have hooks, and which.
+    pub(super) fn hooked(&self) -> &[(String, Hooks)] {
         &self.hooked
     }
 

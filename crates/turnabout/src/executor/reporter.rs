@@ -1,7 +1,6 @@
 //! The reporter: writes how far jobs are, for those who look. All jobs of the executor together, and none more than four
 //! times a second, however often its handler reports.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::AcqRel;
 use std::time::Duration;
 
@@ -12,29 +11,34 @@ use crate::store::Report;
 
 /// Between two writes.
 pub(super) const PERIOD: Duration = Duration::from_millis(250);
-/// Between two looks whether there is anything to write, while jobs are in hand. Handlers do not wake us: whoever is woken
-/// by a handler that keeps its thread to itself waits for that thread, and would not see what it reports.
-const LOOK: Duration = Duration::from_millis(25);
 /// So many jobs are written at once.
 const BATCH: usize = 1000;
 
-/// Reports for ever.
-pub(super) async fn run(life: Arc<Life>) {
-    let mut backoff = Backoff::for_store();
-    let mut size = life.hand.size.subscribe();
-    loop {
-        // The sender lives in `life`, so waiting cannot fail.
-        let _ = size.wait_for(|held| *held > 0).await;
-        if !life.hand.news.swap(false, AcqRel) {
-            tokio::time::sleep(LOOK).await;
-            continue;
+/// When to write next.
+pub(super) struct Reporter {
+    next: Instant,
+    backoff: Backoff,
+}
+
+impl Reporter {
+    pub(super) fn new() -> Self {
+        Self {
+            next: Instant::now(),
+            backoff: Backoff::for_store(),
         }
-        let began = Instant::now();
-        if report(&life).await {
-            backoff.reset();
-            tokio::time::sleep_until(began + PERIOD).await;
+    }
+
+    /// Writes what has changed, if it is time and there is anything.
+    pub(super) async fn look(&mut self, life: &Life) {
+        let now = Instant::now();
+        if now < self.next || !life.hand.news.progress.swap(false, AcqRel) {
+            return;
+        }
+        if report(life).await {
+            self.backoff.reset();
+            self.next = now + PERIOD;
         } else {
-            backoff.wait().await;
+            self.next = now + self.backoff.step().max(PERIOD);
         }
     }
 }

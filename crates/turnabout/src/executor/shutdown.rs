@@ -12,7 +12,7 @@ use super::finisher::Ending;
 use super::hand::Stop;
 use super::handle::Control;
 use super::life::Life;
-use super::{claimer, finisher, hooks, keeper, reporter, sweeper};
+use super::{claimer, finisher, hooks, keeper, news, sweeper};
 use crate::job::Described;
 use crate::lifecycle::Event;
 
@@ -27,7 +27,7 @@ pub(super) async fn live(life: &Arc<Life>, control: &Control) -> bool {
     loops.spawn(Arc::clone(life).supervise("ear", keeper::hear));
     loops.spawn(Arc::clone(life).supervise("finisher", finisher::run));
     loops.spawn(Arc::clone(life).supervise("start marks", finisher::mark_starts));
-    loops.spawn(Arc::clone(life).supervise("reporter", reporter::run));
+    loops.spawn(Arc::clone(life).supervise("news", news::tell));
     loops.spawn(Arc::clone(life).supervise("sweeper", sweeper::run));
     loops.spawn(Arc::clone(life).supervise("tidy", sweeper::tidy));
     loops.spawn(Arc::clone(life).supervise("hooks", hooks::run));
@@ -140,13 +140,15 @@ impl OwnThread {
             }
         };
         let (own, token, home) = (Arc::clone(life), stop.clone(), Handle::current());
-        let begun = std::thread::Builder::new().name("turnabout-keeper".to_owned()).spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            match runtime {
-                Ok(runtime) => runtime.block_on(keep(own, token, home)),
-                Err(_) => drop(home.spawn(keep(own, token, home.clone()))),
-            }
-        });
+        let begun = std::thread::Builder::new()
+            .name("turnabout-keeper".to_owned())
+            .spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                match runtime {
+                    Ok(runtime) => runtime.block_on(keep(own, token, home)),
+                    Err(_) => drop(home.spawn(keep(own, token, home.clone()))),
+                }
+            });
         if begun.is_err() {
             loops.spawn(keep(Arc::clone(life), stop.clone(), Handle::current()));
         }

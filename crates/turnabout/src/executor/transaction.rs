@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::finisher::{self, Ending};
 use super::hand::{Held, Stop};
 use super::life::{Backoff, Life};
+use super::logger;
 use crate::error::Error;
 use crate::lifecycle::Event;
 use crate::store::Settled;
@@ -51,6 +52,8 @@ pub(super) async fn conclude(life: &Life, mut ending: Ending, mut open: Open) ->
         transaction.roll_back().await;
         return Some(ending);
     }
+    // Who sees that it has ended sees its whole log.
+    logger::finish(life, std::iter::once(&ending.held)).await;
     // In a moment the store will not see it in our hands any longer, which is as it should be.
     ending.held.end();
     let Some(settle) = ending.settle(life, false) else {

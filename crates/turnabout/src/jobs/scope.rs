@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Cancel, Explanation, Jobs, List, Watch};
+use super::{Cancel, Explanation, FollowLogs, Jobs, List, Logs, Watch};
 use crate::error::{Error, Result};
-use crate::job::{Job, JobId, Priority};
+use crate::job::{Attempt, Job, JobId, Priority};
 
 /// Whose jobs. A job's group and owner never change, so that what was looked at before acting is still true then.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +112,22 @@ impl ScopedJobs {
     /// See [`Jobs::watch`].
     pub fn watch(&self, id: JobId) -> Watch {
         Watch::new(Arc::clone(self.jobs.store()), id, Some(Arc::clone(&self.scope)))
+    }
+
+    /// See [`Jobs::attempts`].
+    pub async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>> {
+        self.check(id).await?;
+        self.jobs.attempts(id).await
+    }
+
+    /// See [`Jobs::logs`].
+    pub fn logs(&self, id: JobId) -> Logs {
+        Logs::new(self.jobs.clone(), id, Some(Arc::clone(&self.scope)))
+    }
+
+    /// See [`Jobs::follow_logs`].
+    pub fn follow_logs(&self, id: JobId) -> FollowLogs {
+        FollowLogs::new(Arc::clone(self.jobs.store()), id, Some(Arc::clone(&self.scope)))
     }
 
     async fn check(&self, id: JobId) -> Result<()> {

@@ -35,6 +35,7 @@ impl Watch {
             scope,
             signals: Some(signals),
             last: None,
+            near: false,
             ended: false,
         };
         Self {
@@ -87,6 +88,8 @@ struct Watcher {
     scope: Option<Arc<Scope>>,
     signals: Option<Receiver<Signal>>,
     last: Option<Job>,
+    /// Whether we hear of the job: its executor is in this process.
+    near: bool,
     ended: bool,
 }
 
@@ -96,15 +99,14 @@ impl Watcher {
             return None;
         }
         let mut patience = FIRST_LOOK;
-        if self.last.is_some() {
-            self.wait(patience).await;
-        }
+        let mut heard = self.last.is_some() && self.wait(patience).await;
         loop {
             let found = self.store.get(&[self.id]).await.map(|mut jobs| jobs.pop());
             match found.map(|job| job.filter(|job| self.scope.as_ref().is_none_or(|scope| scope.holds(job)))) {
                 Ok(Some(job)) if self.last.as_ref() == Some(&job) => {}
                 Ok(Some(job)) => {
                     self.ended = job.state.is_final();
+                    self.near = (self.near || heard && !job.cancelling) && job.state == State::Running;
                     self.last = Some(job.clone());
                     return Some((Ok(job), self));
                 }
@@ -113,9 +115,9 @@ impl Watcher {
                 Ok(None) => return Some((Err(Error::NotFound(self.id)), self.over())),
                 Err(error) => return Some((Err(error), self.over())),
             }
-            self.wait(patience).await;
-            let runs = self.last.as_ref().is_some_and(|job| job.state == State::Running);
-            let most = if runs { LOOKS_AT_PROGRESS } else { LATER_LOOKS };
+            heard = self.wait(patience).await;
+            let far = !self.near && self.last.as_ref().is_some_and(|job| job.state == State::Running);
+            let most = if far { LOOKS_AT_PROGRESS } else { LATER_LOOKS };
             patience = (patience * 2).min(most);
         }
     }
@@ -125,21 +127,21 @@ impl Watcher {
         self
     }
 
-    /// Until the job may have changed.
-    async fn wait(&mut self, patience: Duration) {
+    /// Until the job may have changed. Says whether we heard so.
+    async fn wait(&mut self, patience: Duration) -> bool {
         let heard = async {
             while let Some(signals) = &mut self.signals {
                 match signals.recv().await {
-                    Ok(Signal::Changed(id)) if id == self.id => return,
+                    Ok(Signal::Changed(id)) if id == self.id => return true,
                     Ok(_) => {}
                     // Ours may have been among those that were missed.
-                    Err(RecvError::Lagged(_)) => return,
+                    Err(RecvError::Lagged(_)) => return false,
                     Err(RecvError::Closed) => self.signals = None,
                 }
             }
-            std::future::pending::<()>().await;
+            std::future::pending().await
         };
         // Not hearing in time is what looking is for.
-        let _ = tokio::time::timeout(patience, heard).await;
+        tokio::time::timeout(patience, heard).await.unwrap_or(false)
     }
 }

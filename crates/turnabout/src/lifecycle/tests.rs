@@ -304,7 +304,10 @@ fn a_priority_change_moves_a_ready_job_but_never_a_retry_out_of_its_lane() {
 fn a_start_is_recorded_first_where_it_must_be_known() {
     let plain = policy();
     assert!(!must_record_start(&job(S::Scheduled), &plain, false));
-    assert!(must_record_start(&job(S::Scheduled), &plain, true), "a handler with a transaction");
+    assert!(
+        must_record_start(&job(S::Scheduled), &plain, true),
+        "a handler with a transaction"
+    );
     let lost = Standing {
         losses: 1,
         ..job(S::Scheduled)

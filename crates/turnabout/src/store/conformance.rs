@@ -4,6 +4,7 @@
 //! Time is moved by hand. Random cases print their seed; `TURNABOUT_SEEDS` asks for more of them.
 
 mod accounts;
+mod attempts;
 mod caps;
 mod concurrency;
 mod exec;
@@ -13,6 +14,7 @@ mod hooks;
 mod lanes;
 mod lifecycle;
 mod limits;
+mod logs;
 mod looking;
 mod oracle;
 mod progress;

@@ -7,6 +7,7 @@ mod change;
 mod claim;
 mod look;
 mod submit;
+mod tell;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,15 +19,17 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Report, Setting, Settle, Settled, Signal,
-    Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
+    Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::{Clock, after};
 use crate::error::Result;
 use crate::group::Settings;
 use crate::hook::{self, Hook, Hooks, Owed};
-use crate::job::{Claim, Claimed, Job, JobId, Lane, State};
+use crate::job::{Attempt, Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Change, Event, Place, Policy};
+use crate::log::Line;
+use crate::progress::percent_of;
 use crate::task::TaskSettings;
 use crate::turn::{Charge, Ring};
 
@@ -50,6 +53,10 @@ struct Tables {
     ready: BTreeMap<Place5, JobId>,
     /// Kept by `put` and `remove`: group, task and unique key of unfinished jobs.
     unique: HashMap<(String, String, String), JobId>,
+    /// Lines by job and number.
+    logs: BTreeMap<(JobId, i64), Line>,
+    /// Attempts that were not their job's last.
+    attempts: BTreeMap<JobId, Vec<Attempt>>,
     executors: BTreeMap<Uuid, ExecutorInfo>,
     tasks: BTreeMap<String, TaskSettings>,
     rings: HashMap<String, Ring>,
@@ -95,6 +102,9 @@ impl Model {
         let was_held = matches!(job.state, State::Scheduled | State::Running);
         let is_held = matches!(change.state, State::Scheduled | State::Running);
         tables.remove(job.id);
+        if was_held && !is_held && change.place != Place::History {
+            job.started = None;
+        }
         job.state = change.state;
         job.reason = change.reason;
         job.cancelling = change.cancelling;
@@ -105,7 +115,7 @@ impl Model {
         // What was reported is the holder's, and goes with it.
         let step = job.step.take().filter(|_| change.place == Place::Held);
         let reported = Some(job.progress).filter(|_| change.place == Place::Held);
-        (job.step, job.progress) = (step, Job::progress_of(job.state, reported));
+        (job.step, job.progress) = (step, percent_of(job.state, reported));
         match change.place {
             Place::Ready(lane) => {
                 // Out of parking or history it goes to the end of its lane; otherwise it keeps its place.
@@ -142,7 +152,10 @@ impl Model {
             self.signal(Signal::Ready);
         }
         match change.place {
-            Place::Gone => {}
+            Place::Gone => {
+                tables.logs.retain(|(id, _), _| *id != job.id);
+                tables.attempts.remove(&job.id);
+            }
             Place::History if self.options.retention.is_zero() => {}
             Place::History => {
                 tables.ended.insert(job.id, job);
@@ -263,11 +276,26 @@ impl Store for Model {
     }
 
     async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
-        let tables = &mut *self.tables();
-        for report in reports {
-            self.note_progress(tables, executor, report);
-        }
+        self.note_progress(executor, reports);
         Ok(())
+    }
+
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
+        self.write_logs(executor, logs);
+        Ok(())
+    }
+
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
+        let tables = self.tables();
+        Ok(jobs.iter().map(|job| tables.log_end(*job)).collect())
+    }
+
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
+        Ok(self.tables().lines(job, after, limit as usize))
+    }
+
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        Ok(self.tables().attempts.get(&job).cloned().unwrap_or_default())
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
@@ -348,13 +376,13 @@ impl Store for Model {
         Ok(accounts.collect())
     }
 
-    async fn owed(&self, tasks: &[String], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
         let now = self.now();
         let mut tables = self.tables();
-        let ready = tables
-            .owed
-            .values_mut()
-            .filter(|(from, owed)| *from <= now && tasks.contains(&owed.job.task));
+        let ready = tables.owed.values_mut().filter(|(from, owed)| {
+            let theirs = tasks.iter().find(|(task, _)| *task == owed.job.task);
+            *from <= now && theirs.is_some_and(|(_, hooks)| hooks.has(owed.hook))
+        });
         let given = ready.take(limit as usize).map(|(from, owed)| {
             *from = after(now, again);
             owed.tries += 1;
@@ -384,6 +412,13 @@ impl Store for Model {
             .map(|(_, job)| job)
             .collect();
         let count = old.len() as u64;
+        let (live, ended) = (&tables.live, &tables.ended);
+        tables
+            .logs
+            .retain(|(job, _), _| live.contains_key(job) || ended.contains_key(job));
+        tables
+            .attempts
+            .retain(|job, _| live.contains_key(job) || ended.contains_key(job));
         let owed = old.into_iter().filter(|job| tables.hooks(&job.task).has(Hook::Delete));
         let owed = owed.map(|job| (Hook::Delete, job)).collect();
         if tables.note(owed, now) {

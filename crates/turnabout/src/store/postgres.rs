@@ -16,15 +16,16 @@ use tokio_postgres::{Config, NoTls};
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Report, Setting, Settle, Settled, Signal,
-    Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
+    Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
-use crate::hook::Owed;
-use crate::job::{Claimed, Job, JobId};
+use crate::hook::{Hooks, Owed};
+use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
+use crate::log::Line;
 use crate::task::{Isolation, TaskSettings};
 use crate::transaction::Transaction;
 use crate::turn::Charge;
@@ -37,6 +38,7 @@ mod hooks;
 mod insert;
 mod limits;
 mod listen;
+mod log;
 mod marks;
 mod migrate;
 mod peek;
@@ -49,9 +51,9 @@ mod settle;
 mod sql;
 mod stock;
 mod take;
-mod transactions;
 #[cfg(test)]
 mod tests;
+mod transactions;
 
 use connect::{failed, no_connection};
 use insert::together::Together;
@@ -237,7 +239,7 @@ impl Store for PostgresStore {
     }
 
     async fn take(&self, take: Take) -> Result<Taken> {
-        self.hand_out(take).await
+        Box::pin(self.hand_out(take)).await
     }
 
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
@@ -254,6 +256,22 @@ impl Store for PostgresStore {
 
     async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
         self.write_reports(executor, reports).await
+    }
+
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
+        self.write_logs(executor, logs).await
+    }
+
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
+        self.ends_of_logs(jobs).await
+    }
+
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
+        self.read_lines(job, after, limit).await
+    }
+
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        self.earlier_attempts(job).await
     }
 
     fn offer_transactions(&self, handlers: usize) -> Result<()> {
@@ -334,7 +352,7 @@ impl Store for PostgresStore {
         self.share_accounts(kind, charges).await
     }
 
-    async fn owed(&self, tasks: &[String], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
         self.give_out(tasks, limit, again).await
     }
 

@@ -18,6 +18,7 @@ macro_rules! sql {
     };
 }
 
+mod attempts;
 mod changes;
 mod chores;
 mod desk;
@@ -25,6 +26,7 @@ mod fault;
 mod grabbing;
 mod hooks;
 mod limits;
+mod logs;
 mod members;
 mod open;
 mod peek;
@@ -52,15 +54,16 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::group::Settings;
-use crate::hook::Owed;
-use crate::job::{Claimed, Job, JobId};
+use crate::hook::{Hooks, Owed};
+use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
+use crate::log::Line;
 use crate::task::TaskSettings;
 use crate::turn::Charge;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Report, Setting, Settle, Settled, Signal,
-    Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
+    Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use desk::{Desk, Tx};
 use fault::Fault;
@@ -169,8 +172,10 @@ impl Store for SqliteStore {
     }
 
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
-        self.write("taking a parked job", move |tx| grabbing::grab(tx, executor, number, id))
-            .await
+        self.write("taking a parked job", move |tx| {
+            grabbing::grab(tx, executor, number, id)
+        })
+        .await
     }
 
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
@@ -187,6 +192,26 @@ impl Store for SqliteStore {
 
     async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
         self.write("writing progress", move |tx| settling::report(tx, executor, &reports))
+            .await
+    }
+
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
+        self.write("storing logs", move |tx| logs::log(tx, executor, &logs))
+            .await
+    }
+
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
+        let jobs = jobs.to_vec();
+        self.read("looking at logs", move |tx| logs::log_ends(tx, &jobs)).await
+    }
+
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
+        self.read("reading a log", move |tx| logs::lines(tx, job, after, limit))
+            .await
+    }
+
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        self.read("reading attempts", move |tx| attempts::attempts(tx, job))
             .await
     }
 
@@ -268,7 +293,7 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn owed(&self, tasks: &[String], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
         let tasks = tasks.to_vec();
         self.write("looking for hooks", move |tx| hooks::owed(tx, &tasks, limit, again))
             .await

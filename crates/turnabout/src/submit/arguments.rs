@@ -1,10 +1,12 @@
 //! The arguments of a job on its way into the store: what their task does with them before and after.
 
+use std::any::Any;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use futures_util::future::BoxFuture;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panic_message};
 use crate::hook::{LIMIT, guard};
 use crate::job::{JobId, Meta};
 use crate::jobs::Jobs;
@@ -123,6 +125,39 @@ pub(super) async fn prepare(task: &mut dyn Typed, cx: &Submitting<'_>) -> Result
             message: format!("the job could not be prepared: the task's hook {why}"),
         }),
     }
+}
+
+/// What a task says of its arguments.
+pub(super) struct Told {
+    pub(super) text: String,
+    pub(super) items: u32,
+    pub(super) subject: Option<String>,
+}
+
+/// Asks a task about its arguments. If it panics nothing is stored, but for want of a subject line no job is refused.
+pub(super) fn tell(task: &dyn Typed, describe: bool) -> Result<Told> {
+    let panicked = |panic: Box<dyn Any + Send>| Error::Refused {
+        code: "refused".to_owned(),
+        message: format!(
+            "the job could not be written down: its task panicked: {}",
+            panic_message(&*panic)
+        ),
+    };
+    let told = catch_unwind(AssertUnwindSafe(|| (task.encode(), task.items())));
+    let (text, items) = told.map_err(panicked)?;
+    let subject = catch_unwind(AssertUnwindSafe(|| task.describe().filter(|_| describe)));
+    let subject = subject.unwrap_or_else(|panic| {
+        tracing::error!(
+            why = panic_message(&*panic),
+            "describe panicked; the job is submitted without a subject"
+        );
+        None
+    });
+    Ok(Told {
+        text: text?,
+        items,
+        subject,
+    })
 }
 
 /// Lets a task do what it wants to do now that its job is stored.

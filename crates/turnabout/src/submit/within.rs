@@ -1,9 +1,9 @@
 //! Submitting inside a caller's own `PostgreSQL` transaction: the job exists if and only if the transaction commits.
 
 use jiff::Timestamp;
-use tokio_postgres::{GenericClient, Row};
-use tokio_postgres::types::ToSql;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{GenericClient, Row};
 
 use super::Submit;
 use crate::error::{Error, Result};

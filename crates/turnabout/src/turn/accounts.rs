@@ -3,11 +3,11 @@
 //! Each active group has an account: the sum of what its jobs cost, each divided by the group's weight at that time.
 //! Whoever has had least is next (start-time fair queueing), so accounts of backlogged groups stay within the cost
 //! of the jobs in hand of each other. A group that had nothing to do comes back at the *level* (the lowest account of
-//! those that are ready) or at its own account, whichever is higher: it is not owed anything for the time in which it
+//! those that are ready, without their jobs in hand) or at its own account, whichever is higher: it is not owed anything for the time in which it
 //! wanted nothing, and it does not shed what it owes by being away for a moment.
 //!
-//! That holds among groups that a peek sees together. Where there are more, peeks go round the ring a stretch at a time
-//! and each stretch gets as many jobs: nobody starves, but costs are level only within a stretch.
+//! Where there are more groups than a peek sees, peeks go round the ring a stretch at a time. A stretch is served until all
+//! in it have had a typical job more than the lowest account of all, as far as known; then the next one is looked at.
 //!
 //! Executors share accounts through the store, and the level too, as the account of a group without a name: so one
 //! that has just started knows where newcomers begin.
@@ -31,6 +31,8 @@ struct Account {
     away: bool,
     /// Its jobs in hand, whose cost may still have to be corrected.
     held: u32,
+    /// What was charged for those, over weight: a guess so far.
+    guessed: f64,
     /// What one of its jobs costs, as far as seen: a moving average.
     mean: Option<f64>,
 }
@@ -52,10 +54,12 @@ pub struct Charge {
 pub struct Accounts {
     /// In order of name, as a peek sees a stretch of names.
     active: BTreeMap<String, Account>,
-    /// The lowest account of those that were ready when last looked at.
+    /// The lowest account of those that were ready when last looked at, in whatever stretch of the ring.
     level: f64,
     /// What a job costs where nothing is known of its group: a moving average over all.
     typical: Option<f64>,
+    /// How many stretches of the ring in a row had had enough.
+    passed: usize,
 }
 
 /// So many accounts are kept; past that those without jobs in hand are forgotten.
@@ -70,7 +74,8 @@ const LEVEL: &str = "";
 impl Accounts {
     /// Gives away `want` turns, each to the group that has had least; ties go in ring order. Charges nothing: the
     /// caller charges what is really taken. `groups` are those with ready jobs from the place on, in ring order, all of
-    /// them or only the first ones.
+    /// them or only the first ones; of a stretch that has had enough fewer turns are given, or none, and the next one
+    /// should be looked at.
     pub(super) fn level(
         &mut self,
         ring: &Ring,
@@ -94,14 +99,33 @@ impl Accounts {
                 }
             })
             .collect();
+        // After a whole rotation somebody must be served, whatever we believe of others.
+        let stretches = self.active.len() / groups.len().max(1) + 1;
+        let enough = if complete || self.passed > stretches {
+            f64::INFINITY
+        } else {
+            self.level + typical
+        };
         let mut order = Vec::with_capacity(want as usize);
         while order.len() < want as usize {
-            let Some(mut lowest) = heap.pop() else { break };
+            let Some(mut lowest) = heap.pop().filter(|lowest| lowest.spent <= enough) else {
+                break;
+            };
             order.push(lowest.at);
             lowest.spent += lowest.step;
             heap.push(lowest);
         }
+        self.passed = if order.is_empty() && !groups.is_empty() {
+            self.passed + 1
+        } else {
+            0
+        };
         order
+    }
+
+    /// Whether the stretch of the ring that was looked at last had had enough, and the next one should be looked at.
+    pub(super) fn is_passing(&self) -> bool {
+        self.passed > 0
     }
 
     /// Notes which groups are away: those in the stretch that the peek saw which it did not find. Those that owe
@@ -138,8 +162,10 @@ impl Accounts {
 
     /// Groups that have come (back) start at the level of the others.
     fn welcome(&mut self, groups: &[&str]) {
-        let settled = groups.iter().filter_map(|g| self.active.get(*g)).filter(|a| !a.away);
-        if let Some(lowest) = settled.map(|a| a.spent).min_by(f64::total_cmp) {
+        let settled = self.active.values().filter(|a| !a.away);
+        // Without what is in hand: guesses may turn out to be far too high, before anything is known most of all, and
+        // newcomers would wait until the others have had as much.
+        if let Some(lowest) = settled.map(|a| a.spent - a.guessed).min_by(f64::total_cmp) {
             self.level = lowest;
         }
         for group in groups {
@@ -161,7 +187,7 @@ impl Accounts {
         self.active.get_mut(group).map_or(0.0, |account| {
             account.held += 1;
             let cost = cost.or(account.mean).unwrap_or(typical).max(LEAST_COST);
-            account.charge(cost, weight);
+            account.guessed += account.charge(cost, weight);
             cost
         })
     }
@@ -178,6 +204,8 @@ impl Accounts {
         let learn = |mean: Option<f64>| Some(mean.map_or(cost, |mean| mean + LEARNING * (cost - mean)));
         self.typical = learn(self.typical);
         if let Some(account) = self.active.get_mut(group) {
+            // As if all in hand had been charged the same.
+            account.guessed -= account.guessed / f64::from(account.held.max(1));
             account.held = account.held.saturating_sub(1);
             account.mean = learn(account.mean);
         }
@@ -243,10 +271,11 @@ impl Account {
         self.held == 0 && self.unshared == 0.0
     }
 
-    fn charge(&mut self, cost: f64, weight: u32) {
+    fn charge(&mut self, cost: f64, weight: u32) -> f64 {
         let share = cost / f64::from(weight.max(1));
         self.spent += share;
         self.unshared += share;
+        share
     }
 }
 

@@ -5,8 +5,14 @@ use std::time::Duration;
 
 /// Jobs that were to start within a moment and have not after this time are given back.
 pub const STALE: Duration = Duration::from_millis(250);
-/// Beyond free slots, what starts within so many seconds is held.
+/// Beyond free slots, what starts within so many seconds is held at the most.
 const AHEAD: f64 = 0.05;
+/// And no less than this, so that slots do not wait for a take that is a little late.
+const LEAST_AHEAD: f64 = 0.005;
+/// Half of what is held lasts while the next jobs are on their way: so many times as long as a take, with a reserve.
+const TAKES: f64 = 2.5;
+/// How much the last take weighs beside those before it.
+const LATEST: f64 = 0.2;
 /// How many seconds the rate remembers.
 const MEMORY: f64 = 0.05;
 /// No more than this is held beyond the slots, whatever the rate.
@@ -22,6 +28,8 @@ pub struct Pace {
     /// When the rate was last measured, on the executor's watch: what takes a minute of the store's time is a long job,
     /// even if a test moves the clock.
     since: Duration,
+    /// How many seconds a take lasts; none yet: as long as may be.
+    take: Option<f64>,
 }
 
 impl Pace {
@@ -31,7 +39,15 @@ impl Pace {
             rate: 0.0,
             seen: starts,
             since: now,
+            take: None,
         }
+    }
+
+    /// A take has lasted so long.
+    pub fn took(&mut self, lasted: Duration) {
+        let lasted = lasted.as_secs_f64();
+        let before = self.take.unwrap_or(lasted);
+        self.take = Some(before + LATEST * (lasted - before));
     }
 
     /// How many jobs to ask for, when so many of these slots are in use and so many jobs wait for one. Zero: wait until
@@ -64,7 +80,8 @@ impl Pace {
     }
 
     fn ahead(&self) -> usize {
-        ((self.rate * AHEAD) as usize).min(MAX_AHEAD)
+        let seconds = self.take.map_or(AHEAD, |take| (TAKES * take).clamp(LEAST_AHEAD, AHEAD));
+        ((self.rate * seconds) as usize).min(MAX_AHEAD)
     }
 }
 
@@ -86,6 +103,12 @@ mod tests {
         assert!(
             (450..=500).contains(&ahead),
             "10,000 a second are 500 in 50 ms, not {ahead}"
+        );
+        pace.took(Duration::from_millis(4));
+        assert!(
+            (90..=100).contains(&pace.ahead()),
+            "where a take lasts 4 ms, 10 ms are enough, not {} jobs",
+            pace.ahead()
         );
         pace.measure(2004, now + Duration::from_secs(1));
         assert_eq!(pace.ahead(), 0, "a second without a start, and nothing is held ahead");

@@ -267,7 +267,9 @@ impl Round {
             if limits.iter().all(|cap| self.full.contains(cap)) {
                 self.turns.bench(group);
             } else if self.visits.iter().any(|v| v.got == 0 && v.group == *group)
-                && limits.iter().any(|cap| self.free.get(cap).is_some_and(|free| *free > 0))
+                && limits
+                    .iter()
+                    .any(|cap| self.free.get(cap).is_some_and(|free| *free > 0))
             {
                 self.turns.limited.pass(group);
             }

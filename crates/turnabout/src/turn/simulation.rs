@@ -151,7 +151,9 @@ impl Simulation {
                     );
                     break;
                 }
-                fruitless = if jobs.is_empty() { fruitless + 1 } else { 0 };
+                // A stretch of the ring that has had enough is passed over.
+                let passing = self.executors[at].turns.is_passing();
+                fruitless = if jobs.is_empty() && !passing { fruitless + 1 } else { 0 };
                 assert!(fruitless < 3, "a slot idles while a job is ready");
                 for job in jobs {
                     self.top_up(&job.group);

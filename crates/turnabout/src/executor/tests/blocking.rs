@@ -34,6 +34,7 @@ impl Mill {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape of a handler")]
 fn grind(cx: Context<Arc<Mill>>, task: Grind) -> TaskResult<String> {
     match task.0.as_str() {
         "panic" => panic!("it panics"),
@@ -80,14 +81,24 @@ async fn a_handler_that_blocks_has_the_same_context(world: &World) {
     let running = executor(&jobs, &Arc::default(), 2).await;
     let mut ended_as = Vec::new();
     for how in ["fine", "panic", "fail", "submit"] {
-        let id = jobs.submit(Grind(how.into())).group("acme").await.expect("submitted").id;
+        let id = jobs
+            .submit(Grind(how.into()))
+            .group("acme")
+            .await
+            .expect("submitted")
+            .id;
         ended_as.push(ended(&jobs, id).await);
     }
     let states: Vec<State> = ended_as.iter().map(|job| job.state).collect();
     assert_eq!(states, [State::Success, State::Failed, State::Failed, State::Success]);
     assert_eq!(ended_as[0].result::<String>().expect("a text").as_deref(), Some("fine"));
     assert!(ended_as[1].error.as_deref().is_some_and(|e| e.contains("it panics")));
-    let child = ended_as[3].result::<String>().expect("a text").expect("an id").parse().expect("an id");
+    let child = ended_as[3]
+        .result::<String>()
+        .expect("a text")
+        .expect("an id")
+        .parse()
+        .expect("an id");
     let child = ended(&jobs, child).await;
     assert_eq!((child.parent, child.group.as_str()), (Some(ended_as[3].id), "acme"));
     running.shutdown(Duration::ZERO).await;
@@ -116,7 +127,11 @@ async fn one_that_does_not_stop_keeps_its_slot_and_its_job(world: &World) {
     tokio::time::sleep(Duration::from_millis(200)).await;
     let job = jobs.get(id).await.expect("it is there");
     assert_eq!((job.state, job.cancelling), (State::Running, true));
-    assert_eq!(jobs.get(next).await.expect("it is there").state, State::Waiting, "the slot is taken");
+    assert_eq!(
+        jobs.get(next).await.expect("it is there").state,
+        State::Waiting,
+        "the slot is taken"
+    );
     mill.stop.store(true, SeqCst);
     assert_eq!(ended(&jobs, id).await.state, State::Cancelled);
     assert_eq!(ended(&jobs, next).await.state, State::Success);
@@ -147,7 +162,11 @@ async fn handlers_that_never_yield_do_not_stop_heartbeats(world: &World) {
             .expect("a runtime");
         runtime.block_on(async {
             let jobs = Jobs::on(store);
-            let executor = Executor::new(&jobs).state(busy_mill).task(spin).slots(4).lease(heartbeat, lease);
+            let executor = Executor::new(&jobs)
+                .state(busy_mill)
+                .task(spin)
+                .slots(4)
+                .lease(heartbeat, lease);
             let running = executor.start().await.expect("it starts");
             until_over.cancelled().await;
             running.shutdown(Duration::ZERO).await;
@@ -173,7 +192,11 @@ async fn handlers_that_never_yield_do_not_stop_heartbeats(world: &World) {
     mill.stop.store(true, SeqCst);
     for id in ids {
         let job = ended(&jobs, id).await;
-        assert_eq!((job.state, job.attempts, job.losses), (State::Success, 1, 0), "nobody took it over");
+        assert_eq!(
+            (job.state, job.attempts, job.losses),
+            (State::Success, 1, 0),
+            "nobody took it over"
+        );
     }
     watcher.shutdown(Duration::ZERO).await;
     over.cancel();

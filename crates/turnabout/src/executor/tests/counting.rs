@@ -10,12 +10,13 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
-use crate::hook::Owed;
-use crate::job::{Claimed, Job, JobId};
+use crate::hook::{Hooks, Owed};
+use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
+use crate::log::Line;
 use crate::store::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, NewJob, Promoted, Report, Setting, Settle, Settled, Signal,
-    Standpoint, Store, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
+    Signal, Standpoint, Store, Submitted, Take, Taken, Which,
 };
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -133,6 +134,22 @@ impl Store for Counting {
         self.call("report", self.inner.report(executor, reports)).await
     }
 
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
+        self.call("log", self.inner.log(executor, logs)).await
+    }
+
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
+        self.call("log_ends", self.inner.log_ends(jobs)).await
+    }
+
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
+        self.call("lines", self.inner.lines(job, after, limit)).await
+    }
+
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        self.call("attempts", self.inner.attempts(job)).await
+    }
+
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
         self.call("change", self.inner.change(which, event)).await
     }
@@ -193,7 +210,7 @@ impl Store for Counting {
         self.call("share", self.inner.share(kind, charges)).await
     }
 
-    async fn owed(&self, tasks: &[String], limit: u32, again: std::time::Duration) -> Result<Vec<Owed>> {
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: std::time::Duration) -> Result<Vec<Owed>> {
         self.call("owed", self.inner.owed(tasks, limit, again)).await
     }
 

@@ -30,10 +30,12 @@ impl Task for Export {
     const JITTER: bool = false;
 
     fn items(&self) -> u32 {
+        assert_ne!(self.table, "uncountable!", "too many to count");
         self.rows
     }
 
     fn describe(&self) -> Option<String> {
+        assert_ne!(self.table, "unspeakable!", "it has no words");
         Some(format!("{}\nof {} rows", self.table, self.rows))
     }
 
@@ -108,18 +110,20 @@ async fn a_job_that_its_task_refuses_is_not_stored(world: &World) {
     assert_eq!((code.as_str(), message.as_str()), ("no-access", "acme may not see it."));
     let error = jobs.submit(table("bomb")).await.expect_err("it panics").to_string();
     assert!(error.contains("panicked: a bomb"), "{error}");
-    let outcomes = jobs.submit_all(["a", "secret", "b"].map(table)).await;
+    let outcomes = jobs.submit_all(["a", "secret", "uncountable", "b"].map(table)).await;
     let fine: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
-    assert_eq!(fine, [true, false, true], "the others are stored");
+    assert_eq!(fine, [true, false, false, true], "the others are stored");
     assert_eq!(jobs.counts().await.expect("counted").ready, 2);
     assert_eq!(seen.stored.lock().expect("the list").len(), 2);
 }
 
-async fn a_job_stands_though_the_hook_after_its_submit_fails(world: &World) {
+async fn a_job_stands_though_its_description_or_the_hook_after_its_submit_fails(world: &World) {
     let (jobs, _) = with_state(world);
     let late = jobs.submit(table("late bomb")).await.expect("submitted");
     assert!(late.new);
     assert_eq!(jobs.get(late.id).await.expect("it is there").state, State::Waiting);
+    let id = jobs.submit(table("unspeakable")).await.expect("submitted").id;
+    assert_eq!(jobs.get(id).await.expect("it is there").subject, None);
 }
 
 async fn a_job_that_exists_already_is_not_announced_again(world: &World) {
@@ -241,7 +245,10 @@ async fn an_error_is_told_to_people_as_its_task_describes_it(world: &World) {
         told.push((job.error.expect("an error"), job.error_code, job.error_message));
     }
     let words = |code: &str, message: &str| (Some(code.to_owned()), Some(message.to_owned()));
-    let described: Vec<_> = told.iter().map(|(_, code, message)| (code.clone(), message.clone())).collect();
+    let described: Vec<_> = told
+        .iter()
+        .map(|(_, code, message)| (code.clone(), message.clone()))
+        .collect();
     assert_eq!(told[0].0, "invalid digit found in string");
     assert_eq!(
         described,
@@ -274,7 +281,7 @@ async fn hooks_need_a_handler_and_are_given_once(world: &World) {
 cases![
     arguments_are_completed_before_the_job_is_stored,
     a_job_that_its_task_refuses_is_not_stored,
-    a_job_stands_though_the_hook_after_its_submit_fails,
+    a_job_stands_though_its_description_or_the_hook_after_its_submit_fails,
     a_job_that_exists_already_is_not_announced_again,
     a_job_submitted_by_name_is_prepared_by_its_executor,
     a_task_may_encode_its_arguments_in_its_own_way,

@@ -107,6 +107,11 @@ impl Place<'_> {
         self.client.query_one(&sql, &[]).await.expect("a number").get(0)
     }
 
+    fn schema(&self) -> String {
+        let function = self.world.store.submit_function().expect("a function");
+        function.split('.').next().expect("a schema").to_owned()
+    }
+
     fn write<const LEVEL: u8>(&self, how: &str) -> Write<LEVEL> {
         Write {
             table: self.table.clone(),
@@ -135,7 +140,9 @@ impl Place<'_> {
 }
 
 async fn connect() -> Client {
-    let (client, connection) = tokio_postgres::connect(&postgres_url(), NoTls).await.expect("connected");
+    let (client, connection) = tokio_postgres::connect(&postgres_url(), NoTls)
+        .await
+        .expect("connected");
     tokio::spawn(connection);
     client
 }
@@ -166,11 +173,15 @@ macro_rules! places {
         mod cases {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
-                super::on_a_place(super::$case).await;
+                $crate::executor::tests::transactions::on_a_place(super::$case).await;
             })+
         }
     };
 }
+
+mod colliding;
+mod dying;
+mod own;
 
 places![
     a_success_and_its_rows_are_there_together,
@@ -184,13 +195,9 @@ places![
     a_handler_cannot_end_its_transaction,
     savepoints_are_undone_unless_released,
     a_child_shares_the_fate_of_the_transaction,
-    transactions_in_each_others_way_are_tried_again_soon,
     a_place_under_a_cap_is_given_back,
     the_transaction_is_of_no_use_afterwards,
-    a_handler_with_a_driver_of_its_own_finishes_in_its_own_transaction,
-    the_finish_of_a_cancelled_job_is_refused,
     jobs_that_are_not_kept_are_gone_after_the_commit,
-    a_process_that_dies_leaves_rows_and_success_together_or_neither,
 ];
 
 async fn a_success_and_its_rows_are_there_together(place: &Place<'_>) {
@@ -248,7 +255,15 @@ async fn a_cancelled_job_leaves_no_rows(place: &Place<'_>) {
             Err(error) => panic!("{error}"),
         }
     }
-    let success = place.jobs.list().state(State::Success).limit(1000).await.expect("a list").jobs.len();
+    let success = place
+        .jobs
+        .list()
+        .state(State::Success)
+        .limit(1000)
+        .await
+        .expect("a list")
+        .jobs
+        .len();
     assert_eq!(place.rows().await, 3 * success as i64);
     running.shutdown(Duration::ZERO).await;
 }
@@ -343,19 +358,36 @@ async fn while_it_runs_others_see_its_progress_and_no_rows(place: &Place<'_>) {
 async fn a_statement_under_way_is_stopped_with_its_handler(place: &Place<'_>) {
     let (stage, mut seats) = stage();
     let running = place.executor(stage).start().await.expect("it starts");
-    let id = place.jobs.submit(place.write::<0>("in the server")).await.expect("submitted").id;
+    let id = place
+        .jobs
+        .submit(place.write::<0>("in the server"))
+        .await
+        .expect("submitted")
+        .id;
     seats.next().await;
     running.shutdown(Duration::ZERO).await;
-    assert_eq!(place.jobs.get(id).await.expect("it is there").reason, Some(Reason::Interrupted));
+    assert_eq!(
+        place.jobs.get(id).await.expect("it is there").reason,
+        Some(Reason::Interrupted)
+    );
     // Nobody holds a lock on the table any longer.
     let lock = format!("set lock_timeout = '10s'; lock table {}", place.table);
-    place.client.batch_execute(&format!("begin; {lock}; commit")).await.expect("locked");
+    place
+        .client
+        .batch_execute(&format!("begin; {lock}; commit"))
+        .await
+        .expect("locked");
 }
 
 async fn a_handler_cannot_end_its_transaction(place: &Place<'_>) {
     let job = place.run::<0>("commit").await;
     assert_eq!(job.state, State::Failed, "for good: it would do the same again");
-    assert!(job.error.as_deref().is_some_and(|e| e.contains("leave commit and rollback")), "{job:?}");
+    assert!(
+        job.error
+            .as_deref()
+            .is_some_and(|e| e.contains("leave commit and rollback")),
+        "{job:?}"
+    );
 }
 
 async fn savepoints_are_undone_unless_released(place: &Place<'_>) {
@@ -369,59 +401,6 @@ async fn a_child_shares_the_fate_of_the_transaction(place: &Place<'_>) {
     assert_eq!((children.len(), children[0].parent), (1, Some(parent.id)));
     assert_eq!(place.run::<0>("childless").await.state, State::Stuck);
     assert_eq!(place.jobs.list().task("echo").await.expect("a list").jobs.len(), 1);
-}
-
-/// Reads and writes one row, so that two at once are in each other's way.
-#[derive(Serialize, Deserialize)]
-struct Count {
-    table: String,
-}
-
-impl Task for Count {
-    const NAME: &'static str = "count";
-    const TRANSACTION: Option<Isolation> = Some(Isolation::Serializable);
-    const RETRIES: u32 = 50;
-}
-
-async fn transactions_in_each_others_way_are_tried_again_soon(place: &Place<'_>) {
-    async fn count(cx: Context, task: Count) -> TaskResult {
-        let tx = cx.transaction()?;
-        let n: i64 = tx.query_one(&format!("select n from {}", task.table), &[]).await?.get(0);
-        tokio::task::yield_now().await;
-        tx.execute(&format!("update {} set n = $1", task.table), &[&(n + 1)]).await?;
-        Ok(())
-    }
-    let table = format!("{}_n", place.table);
-    let make = format!("create table {table} (n bigint not null); insert into {table} values (0)");
-    place.client.batch_execute(&make).await.expect("made");
-    let mut ids = Vec::new();
-    for _ in 0..8 {
-        let table = table.clone();
-        ids.push(place.jobs.submit(Count { table }).await.expect("submitted").id);
-    }
-    let running = Executor::new(&place.jobs).task(count).slots(8).start().await.expect("it starts");
-    for id in ids {
-        let mut watch = place.jobs.watch(id);
-        let job = within(async {
-            loop {
-                tokio::select! {
-                    job = watch.next() => {
-                        let job = job.expect("it goes on").expect("the job is there");
-                        if job.state.is_final() {
-                            return job;
-                        }
-                    }
-                    // Those that are due soon are.
-                    () = tokio::time::sleep(Duration::from_millis(20)) => place.world.advance(Duration::from_secs(1)),
-                }
-            }
-        });
-        assert_eq!(job.await.state, State::Success);
-    }
-    let n: i64 = place.client.query_one(&format!("select n from {table}"), &[]).await.expect("a number").get(0);
-    assert_eq!(n, 8);
-    running.shutdown(Duration::ZERO).await;
-    place.client.batch_execute(&format!("drop table {table}")).await.expect("it goes");
 }
 
 async fn a_place_under_a_cap_is_given_back(place: &Place<'_>) {
@@ -449,75 +428,6 @@ async fn the_transaction_is_of_no_use_afterwards(place: &Place<'_>) {
     assert!(error.expect_err("it is over").to_string().contains("has ended"));
 }
 
-#[derive(Serialize, Deserialize)]
-struct Own {
-    table: String,
-    schema: String,
-}
-
-impl Task for Own {
-    const NAME: &'static str = "own";
-}
-
-/// As a handler with another driver would do it.
-async fn own(cx: Context<Stage>, task: Own) -> TaskResult<&'static str> {
-    let mut client = connect().await;
-    let claim = cx.claim().await?;
-    let tx = client
-        .build_transaction()
-        .isolation_level(tokio_postgres::IsolationLevel::RepeatableRead)
-        .start()
-        .await?;
-    tx.execute(&format!("insert into {} (job) values ($1)", task.table), &[&cx.job().0]).await?;
-    let _ = cx.state().began.send(("own".to_owned(), cx.job()));
-    cx.state().curtain.cancelled().await;
-    let finish = format!("select {}.finish($1, $2, '\"done\"')", task.schema);
-    tx.execute(&finish, &[&cx.job().0, &claim.to_string()]).await?;
-    tx.commit().await?;
-    Ok("not this")
-}
-
-impl Place<'_> {
-    fn own(&self) -> Own {
-        let function = self.world.store.submit_function().expect("a function");
-        let schema = function.split('.').next().expect("a schema").to_owned();
-        Own {
-            table: self.table.clone(),
-            schema,
-        }
-    }
-}
-
-async fn a_handler_with_a_driver_of_its_own_finishes_in_its_own_transaction(place: &Place<'_>) {
-    place.jobs.group("default").max_running(Some(1)).await.expect("set");
-    let (stage, mut seats) = stage();
-    let id = place.jobs.submit(place.own()).await.expect("submitted").id;
-    let next = place.jobs.submit(place.own()).await.expect("submitted").id;
-    let running = Executor::new(&place.jobs).state(stage).task(own).slots(2).start().await.expect("it starts");
-    seats.next().await;
-    assert_eq!(place.rows().await, 0);
-    seats.curtain.cancel();
-    let job = ended(&place.jobs, id).await;
-    assert_eq!((job.state, job.attempts, job.reason), (State::Success, 1, None));
-    assert_eq!(job.result::<String>().expect("a text").as_deref(), Some("done"), "as it was said there");
-    assert_eq!(ended(&place.jobs, next).await.state, State::Success, "its place under the cap was given back");
-    assert_eq!(place.rows().await, 2);
-    running.shutdown(Duration::ZERO).await;
-    assert_eq!(running.health().held, 0);
-}
-
-async fn the_finish_of_a_cancelled_job_is_refused(place: &Place<'_>) {
-    let (stage, mut seats) = stage();
-    let id = place.jobs.submit(place.own()).await.expect("submitted").id;
-    let running = Executor::new(&place.jobs).state(stage).task(own).start().await.expect("it starts");
-    seats.next().await;
-    place.jobs.cancel(id).await.expect("told");
-    seats.curtain.cancel();
-    assert_eq!(ended(&place.jobs, id).await.state, State::Cancelled);
-    assert_eq!(place.rows().await, 0);
-    running.shutdown(Duration::ZERO).await;
-}
-
 async fn jobs_that_are_not_kept_are_gone_after_the_commit(place: &Place<'_>) {
     let world = place.world.reopened(Duration::ZERO).await;
     let jobs = jobs_of(&world);
@@ -530,86 +440,18 @@ async fn jobs_that_are_not_kept_are_gone_after_the_commit(place: &Place<'_>) {
     assert_eq!(place.rows().await, 3);
 }
 
-/// Not a case of its own: what the next one runs as another process, until it is killed.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn child_process() {
-    let Ok(schema) = std::env::var("TURNABOUT_CHILD_SCHEMA") else {
-        return;
-    };
-    let jobs = Jobs::open(postgres_url()).schema(schema).await.expect("opened");
-    let (stage, _seats) = stage();
-    let running = Executor::new(&jobs)
-        .state(stage)
-        .task(write::<0>)
-        .task(write::<1>)
-        .slots(4)
-        .start()
-        .await
-        .expect("it starts");
-    running.ended().await;
-}
-
-/// Killed at any moment, in particular right after a commit: the rows are those of the jobs that have succeeded.
-async fn a_process_that_dies_leaves_rows_and_success_together_or_neither(place: &Place<'_>) {
-    let schema = place.own().schema;
-    for round in 0..5 {
-        let flood = (0..150).map(|n| {
-            if n % 2 == 0 {
-                Submission::new(place.write::<0>("fine"))
-            } else {
-                Submission::new(place.write::<1>("fine"))
-            }
-        });
-        for outcome in place.jobs.submit_all(flood).await {
-            outcome.expect("submitted");
-        }
-        let before = place.rows().await;
-        let mut child = std::process::Command::new(std::env::current_exe().expect("this program"))
-            .args(["--exact", "executor::tests::transactions::child_process", "--nocapture"])
-            .env("TURNABOUT_CHILD_SCHEMA", &schema)
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .expect("a process");
-        // As soon as somebody else sees what it has committed.
-        let since = Instant::now();
-        while place.rows().await < before + 3 * (1 + 7 * round) {
-            assert!(since.elapsed() < Duration::from_secs(60), "nothing happens");
-        }
-        child.kill().expect("killed");
-        child.wait().expect("dead");
-        // Transactions that were open are rolled back when the server notices.
-        let open = format!(
-            "select count(*) from pg_locks where relation = '{}'::regclass and pid <> pg_backend_pid()",
-            place.table
-        );
-        while place.client.query_one(&open, &[]).await.expect("a number").get::<_, i64>(0) > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        let wrong = format!(
-            "select count(*) from (select job, count(*) as n from {} group by job) r
-             full join (select id from {schema}.job_history where state = 4) h on h.id = r.job
-             where h.id is null or r.job is null or r.n <> 3",
-            place.table
-        );
-        let wrong: i64 = place.client.query_one(&wrong, &[]).await.expect("a number").get(0);
-        assert_eq!(wrong, 0, "round {round}");
-    }
-    assert!(place.rows().await >= 15);
-}
-
 #[cfg(feature = "sqlite")]
 #[tokio::test]
 async fn on_another_store_such_a_task_is_refused_at_the_start() {
     on_sqlite(async |world: &World| {
         let jobs = jobs_of(world);
         let (stage, _seats) = stage();
-        let error = Executor::new(&jobs).state(Arc::new(())).task(
-            async |cx: Context<Arc<()>>, _: Write<0>| {
+        let error = Executor::new(&jobs)
+            .state(Arc::new(()))
+            .task(async |cx: Context<Arc<()>>, _: Write<0>| {
                 cx.transaction()?;
                 Ok::<_, TaskError>(())
-            },
-        );
+            });
         drop(stage);
         let error = error.start().await.expect_err("refused").to_string();
         assert!(error.contains("`write`") && error.contains("PostgreSQL"), "{error}");

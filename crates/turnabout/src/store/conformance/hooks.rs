@@ -10,11 +10,11 @@ use crate::lifecycle::{Event, Policy};
 use crate::store::{NewJob, Settled, Signal, Which};
 use crate::task::TaskSettings;
 
-const AGAIN: Duration = Duration::from_secs(60);
+const AGAIN: Duration = Duration::from_mins(1);
 
 fn hooked() -> TaskSettings {
     TaskSettings {
-        hooks: Hook::ALL.into_iter().fold(Hooks::NONE, Hooks::with),
+        hooks: Hooks::ALL,
         policy: Policy {
             retries: 1,
             ..settings("work").policy
@@ -28,7 +28,7 @@ async fn executor(world: &World) -> Exec {
 }
 
 async fn owed(world: &World) -> Vec<Owed> {
-    let tasks = ["work".to_owned()];
+    let tasks = [("work".to_owned(), Hooks::ALL)];
     world.store.owed(&tasks, 100, AGAIN).await.expect("it owes or not")
 }
 
@@ -196,8 +196,11 @@ async fn what_was_not_struck_off_comes_again(world: &World) {
     for id in &ids {
         world.happen(*id, Event::Cancel).await.expect("cancelled");
     }
-    let other = ["other".to_owned()];
+    let other = [("other".to_owned(), Hooks::ALL)];
     assert_eq!(world.store.owed(&other, 10, AGAIN).await.expect("nothing"), []);
+    // A program that has the task, but not this hook: an older one, say.
+    let older = [("work".to_owned(), Hooks::NONE.with(Hook::Error))];
+    assert_eq!(world.store.owed(&older, 10, AGAIN).await.expect("nothing"), []);
     let first = owed(world).await;
     assert_eq!(first.len(), 2);
     assert_eq!(owed(world).await, [], "someone has them");
@@ -239,7 +242,7 @@ async fn two_executors_are_not_given_the_same_hook(world: &World) {
         .change(Which::Ids(ids), Event::Cancel)
         .await
         .expect("cancelled");
-    let tasks = ["work".to_owned()];
+    let tasks = [("work".to_owned(), Hooks::ALL)];
     let asks = (0..8).map(|_| world.store.owed(&tasks, 7, AGAIN));
     let given = futures_util::future::join_all(asks).await;
     let mut numbers: Vec<i64> = given.into_iter().flatten().flatten().map(|o| o.number).collect();

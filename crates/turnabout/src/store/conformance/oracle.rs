@@ -5,6 +5,7 @@
 
 mod hooks;
 mod steps;
+mod words;
 
 use std::collections::VecDeque;
 use std::fmt::Debug;

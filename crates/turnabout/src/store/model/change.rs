@@ -9,7 +9,7 @@ use super::{Model, Tables};
 use crate::clock::until;
 use crate::error::{Error, Result};
 use crate::group::{GroupSettings, TaskLimits};
-use crate::job::{Claim, Job, JobId, State};
+use crate::job::{Attempt, Claim, Job, JobId, State};
 use crate::lifecycle::{Event, decide};
 use crate::store::{Beat, Changed, Promoted, Setting, Signal, Which};
 
@@ -37,7 +37,12 @@ impl Model {
         if let Ok(change) = &outcome {
             let mut next = job.clone();
             if event == Event::Restart {
+                if let Some(attempt) = Attempt::last(&job) {
+                    tables.keep(job.id, attempt);
+                }
                 next = fresh(next);
+            } else if job.claim.is_some() {
+                tables.keep_attempt(&job, change, self.now(), Default::default());
             }
             let hooks = tables.hooks(&next.task);
             self.apply(tables, next, change, hooks);

@@ -11,7 +11,7 @@ use crate::group::{Cap, Settings};
 use crate::hook::Hooks;
 use crate::job::{Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Event, Policy, decide};
-use crate::store::{Report, Settle, Settled, Signal, Take, Taken, grabbed};
+use crate::store::{Settle, Settled, Take, Taken, grabbed};
 use crate::turn::{Candidate, Peeked, Pick, Ring, Round, Stream, interleave};
 
 impl Model {
@@ -84,7 +84,9 @@ impl Model {
             (Cap::Group(job.group.clone()), group.max_running),
             (Cap::Task(job.task.clone()), task.max_running),
         ];
-        let full = caps.iter().any(|(cap, limit)| limit.is_some_and(|limit| tables.running(cap) >= limit));
+        let full = caps
+            .iter()
+            .any(|(cap, limit)| limit.is_some_and(|limit| tables.running(cap) >= limit));
         let change = grabbed(&job.standing()).filter(|_| !full && !group.paused && !task.paused);
         let Some(change) = change else { return Ok(None) };
         let claimed = Claimed::of(&job, Lane::from(job.priority), claim.number);
@@ -125,13 +127,15 @@ impl Model {
             Fence::Held(job) if job.cancelling != settle.cancelling => Settled::Cancelling,
             Fence::Held(mut job) => {
                 job.result = settle.result.or(job.result);
+                if let Some(ran) = settle.ran {
+                    job.started = Some(before(self.now(), ran));
+                }
+                let error = (settle.error.clone(), settle.described.clone());
+                tables.keep_attempt(&job, &settle.change, self.now(), error);
                 if settle.error.is_some() {
                     job.error = settle.error;
                     job.error_message = settle.described.message;
                     job.error_code = settle.described.code;
-                }
-                if let Some(ran) = settle.ran {
-                    job.started = Some(before(self.now(), ran));
                 }
                 self.apply(tables, *job, &settle.change, settle.hooks);
                 Settled::Done
@@ -142,30 +146,15 @@ impl Model {
     }
 }
 
-impl Model {
-    pub(super) fn note_progress(&self, tables: &mut Tables, executor: Uuid, report: Report) {
-        let claim = Claim {
-            executor,
-            number: report.number,
-        };
-        if let Fence::Held(mut job) = tables.fence(report.id, claim) {
-            job.progress = report.percent;
-            job.step = report.step;
-            tables.put(*job);
-            self.signal(Signal::Changed(report.id));
-        }
-    }
-}
-
 /// Whether a job is still in the hands that a claim put it in.
-enum Fence {
+pub(super) enum Fence {
     Held(Box<Job>),
     Ended,
     Gone,
 }
 
 impl Tables {
-    fn fence(&self, id: JobId, claim: Claim) -> Fence {
+    pub(super) fn fence(&self, id: JobId, claim: Claim) -> Fence {
         let of_claim = |job: &&Job| job.claim == Some(claim);
         match self.live.get(&id).filter(of_claim) {
             Some(job) => Fence::Held(Box::new(job.clone())),
@@ -276,4 +265,3 @@ fn before(now: jiff::Timestamp, ran: std::time::Duration) -> jiff::Timestamp {
         .and_then(|ran| now.checked_sub(ran).ok())
         .unwrap_or_else(|| after(now, std::time::Duration::ZERO))
 }
-

@@ -98,29 +98,19 @@ impl Tables {
             MaxUnfinished::Any => None,
             MaxUnfinished::AtMost(limit) => Some(limit),
         };
-        let in_group = |job: &&Job| job.group == new.group;
-        let jobs = self.live.values().filter(in_group);
-        let owned = jobs.clone().filter(|j| j.task == new.task && j.owner == new.owner);
-        let quotas = [
-            (
-                Quota::owner(&new.group, &new.task, new.owner.as_deref()),
-                of_owner,
-                owned.count(),
-            ),
-            (
-                Quota::group(&new.group),
-                self.settings.group(&new.group).max_unfinished,
-                jobs.count(),
-            ),
-        ];
-        for (quota, limit, count) in quotas {
-            if let Some(limit) = limit
-                && count >= limit as usize
-            {
-                return Err(quota.exceeded(limit));
-            }
+        let in_group = self.settings.group(&new.group).max_unfinished;
+        let jobs = || self.live.values().filter(|job| job.group == new.group);
+        let owned = || jobs().filter(|job| job.task == new.task && job.owner == new.owner);
+        // Counted only where there is a limit.
+        if let Some(limit) = of_owner
+            && owned().count() >= limit as usize
+        {
+            return Err(Quota::owner(&new.group, &new.task, new.owner.as_deref()).exceeded(limit));
         }
-        Ok(())
+        match in_group {
+            Some(limit) if jobs().count() >= limit as usize => Err(Quota::group(&new.group).exceeded(limit)),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -9,11 +9,12 @@ use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed};
 use super::{PostgresStore, rows};
+use crate::clock::until;
 use crate::error::{Error, Result};
 use crate::hook::Hooks;
 use crate::job::{Described, Job, JobId, State};
-use crate::lifecycle::{self, Change, Event, Place, Policy, Refusal};
-use crate::store::{Changed, Promoted, Settle, Signal, Which};
+use crate::lifecycle::{self, Change, Event, Place, Policy, Refusal, attempt_number, attempt_to_keep};
+use crate::store::{ATTEMPTS_KEPT, Changed, Promoted, Settle, Signal, Which};
 
 impl PostgresStore {
     pub(super) async fn happen(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
@@ -110,7 +111,8 @@ impl PostgresStore {
     async fn write_changes(&self, tx: &Tx, changed: &[Changed]) -> Result<()> {
         let failed = failed("writing changed jobs");
         let mut unheld = Vec::new();
-        let (mut cancelling, mut restarted, mut lanes, mut gone) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut cancelling, mut restarted, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut lanes, mut numbers) = (Vec::new(), Vec::new());
         for Changed { job, outcome } in changed {
             let Ok(change) = outcome else { continue };
             match change.place {
@@ -119,6 +121,7 @@ impl PostgresStore {
                 Place::Ready(lane) if job.state.is_final() => {
                     restarted.push((job.id.0, change));
                     lanes.push(lane.code());
+                    numbers.push(attempt_number(&job.standing()) as i32);
                 }
                 _ => unheld.push(settle(job, *change)),
             }
@@ -142,9 +145,12 @@ impl PostgresStore {
             tx.execute(&self.sql.delete, &[&gone]).await.map_err(&failed)?;
         }
         if let Some((_, change)) = restarted.first() {
+            let tried = changed.iter().filter(|c| c.outcome.is_ok() && c.job.started.is_some());
+            self.ensure_attempt_days_in(tx, tried.map(|c| c.job.id)).await?;
+            let kept = ATTEMPTS_KEPT as i32;
             let ids: Vec<Uuid> = restarted.iter().map(|(id, _)| *id).collect();
             let (state, reason) = (change.state.code(), change.reason.map(crate::job::Reason::code));
-            tx.execute(&self.sql.restart, &[&ids, &state, &reason, &lanes])
+            tx.execute(&self.sql.restart, &[&ids, &state, &reason, &lanes, &numbers, &kept])
                 .await
                 .map_err(|error| {
                     if error.code() == Some(&SqlState::UNIQUE_VIOLATION) {
@@ -234,6 +240,7 @@ impl PostgresStore {
             match lifecycle::decide(&job.standing(), &Event::Lose, &policy, 0.0) {
                 Ok(change) => {
                     lost.push(Settle {
+                        ran: job.started.map(|started| until(started, self.now())),
                         reported: true,
                         ..settle(&job, change)
                     });
@@ -244,6 +251,8 @@ impl PostgresStore {
             }
         }
         self.ensure_days_in(tx, lost.iter().map(|job| job.id)).await?;
+        let tried = lost.iter().filter(|job| attempt_to_keep(&job.change).is_some());
+        self.ensure_attempt_days_in(tx, tried.map(|job| job.id)).await?;
         self.write_in(tx, None, Some(executor), &lost).await.map_err(&failed)?;
         let changes: Vec<(&Job, &Change)> = changes.iter().map(|(job, change)| (job, change)).collect();
         if self.note_changes(tx, &changes).await? {

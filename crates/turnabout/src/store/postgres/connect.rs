@@ -68,11 +68,7 @@ pub(super) fn name(config: &Config) -> String {
 }
 
 pub(super) fn pool(config: &Config, connections: u32, recycling_method: RecyclingMethod) -> Result<Pool> {
-    let manager = Manager::from_config(
-        config.clone(),
-        NoTls,
-        ManagerConfig { recycling_method },
-    );
+    let manager = Manager::from_config(config.clone(), NoTls, ManagerConfig { recycling_method });
     Pool::builder(manager)
         .max_size(connections.max(2) as usize)
         // What was used last has its statements prepared and its tables at hand.
@@ -229,8 +225,11 @@ pub(super) fn is_deadlock(error: &Error) -> bool {
         .is_some_and(|e| e.code() == Some(&SqlState::T_R_DEADLOCK_DETECTED)))
 }
 
-/// Whether an ended job's day has no partition yet.
-pub(super) fn is_missing_day(error: &tokio_postgres::Error) -> bool {
-    error.code() == Some(&SqlState::CHECK_VIOLATION)
-        && error.as_db_error().is_some_and(|e| e.table() == Some("job_history"))
+/// The table in which some job's day has no partition yet, if that is what is wrong.
+pub(super) fn missing_day(error: &tokio_postgres::Error) -> Option<&'static str> {
+    let table = error
+        .as_db_error()
+        .filter(|e| e.code() == &SqlState::CHECK_VIOLATION)?
+        .table()?;
+    super::prune::KEPT.into_iter().find(|kept| *kept == table)
 }

@@ -96,25 +96,23 @@ impl PostgresStore {
         Ok(true)
     }
 
-    pub(super) async fn give_out(&self, tasks: &[String], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+    pub(super) async fn give_out(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
         let failed = failed("looking for hooks");
         let now = self.options.clock.manual();
         let client = self.client().await?;
         let statement = client.prepare_cached(&self.sql.owed).await.map_err(&failed)?;
+        let (names, hooks): (Vec<&str>, Vec<i16>) =
+            tasks.iter().map(|(task, hooks)| (task.as_str(), hooks.code())).unzip();
+        let limit = i64::from(limit);
         let rows = client
-            .query(&statement, &[&now, &tasks, &i64::from(limit), &again.as_secs_f64()])
+            .query(&statement, &[&now, &names, &limit, &again.as_secs_f64(), &hooks])
             .await
             .map_err(&failed)?;
-        let mut given = Vec::with_capacity(rows.len());
-        for row in &rows {
-            let job: &str = row.get(3);
-            given.push(Owed {
-                number: row.get(0),
-                hook: Hook::from_code(row.get(1)).unwrap_or(Hook::Error),
-                tries: row.get::<_, i32>(2) as u32,
-                job: serde_json::from_str(job).map_err(unreadable)?,
-            });
-        }
+        let read = |row: &tokio_postgres::Row| {
+            let tries = row.get::<_, i32>(2) as u32;
+            Owed::read(row.get(0), Hook::from_code(row.get(1))?, tries, row.get(3))
+        };
+        let mut given: Vec<Owed> = rows.iter().filter_map(read).collect();
         given.sort_unstable_by_key(|owed| owed.number);
         Ok(given)
     }

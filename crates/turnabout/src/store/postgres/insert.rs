@@ -37,12 +37,12 @@ impl PostgresStore {
             self.fill_in(&mut jobs).await?;
             self.insert_keyed(&jobs).await?
         } else if together::are_few(&jobs) && jobs.iter().all(plain::is_ready) {
-            let stored;
-            (jobs, stored) = self.insert_together(jobs).await?;
-            match stored {
-                None => all_new(&jobs),
-                Some(stored) => self.insert_rest(&jobs, &stored).await,
-            }
+            let outcomes = all_new(&jobs);
+            let Some((rest, stored)) = self.insert_together(jobs).await? else {
+                return Ok(outcomes);
+            };
+            jobs = rest;
+            self.insert_rest(&jobs, &stored).await
         } else {
             self.fill_in(&mut jobs).await?;
             if jobs.iter().any(limited::is_limited) {
@@ -76,9 +76,10 @@ impl PostgresStore {
         let failed = failed("submitting");
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
-        let mut quotas = match limited {
-            true => self.pass_gates(&tx, jobs).await?,
-            false => Quotas::default(),
+        let mut quotas = if limited {
+            self.pass_gates(&tx, jobs).await?
+        } else {
+            Quotas::default()
         };
         // Ids and keys are inserted in one and the same order by everyone, so that two who submit the same ones do not
         // wait for each other; but each job has its place in the lane by the order in which it was given.

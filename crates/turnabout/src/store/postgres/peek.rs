@@ -247,7 +247,7 @@ impl PostgresStore {
 
     /// Probes the known streams of each queue behind their marks, and what is new between them.
     async fn probe(&self, tx: &Tx, look: &Look<'_>, ring: &Ring) -> Result<Vec<Shelf>, tokio_postgres::Error> {
-        let mut shelves = Vec::with_capacity(look.queues.len());
+        let mut parts = Vec::with_capacity(look.queues.len());
         for queue in look.queues {
             let (stretches, whole) =
                 self.all_marks()
@@ -257,16 +257,16 @@ impl PostgresStore {
             let rows = self.probe_stretches(tx, queue, &stretches).await?;
             // More streams of the last group may follow.
             let end = rows.last().filter(|_| !whole).map(|row| row.get::<_, String>(0));
-            let mut shelf = Shelf::new(first_name(ring), end.clone());
+            let mut part = Shelf::new(first_name(ring), end.clone());
             for row in &rows {
                 let group: &str = row.get(0);
                 if end.as_deref() != Some(group) {
-                    shelf.put(group, stream(row, queue), Ahead::some());
+                    part.put(group, stream(row, queue), Ahead::some());
                 }
             }
-            shelves.push(shelf);
+            parts.push(part);
         }
-        Ok(shelves)
+        Ok(parts)
     }
 
     /// Looks for the next jobs of streams.

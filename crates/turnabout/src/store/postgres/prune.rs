@@ -18,6 +18,10 @@ use crate::hook::OWED_KEPT;
 use crate::job::JobId;
 use crate::store::ID_PAST;
 
+/// What is kept in days: history first.
+pub(super) const KEPT: [&str; 3] = [HISTORY, "job_log", ATTEMPTS];
+const HISTORY: &str = "job_history";
+const ATTEMPTS: &str = "job_attempt";
 const DAY: Duration = Duration::from_hours(24);
 /// So many rows go in one statement; the rest with the next ones.
 const PRUNE_ROWS: i64 = 50_000;
@@ -31,28 +35,33 @@ impl PostgresStore {
             .await
     }
 
-    /// Makes the days of these ids, where they are missing.
-    pub(super) async fn ensure_days_of(&self, ids: impl Iterator<Item = JobId>) -> Result<()> {
-        self.make_days(days_of(ids)).await
+    /// Makes the days of these ids, where they are missing, as part of a transaction.
+    pub(super) async fn ensure_days_in(&self, tx: &Tx, ids: impl Iterator<Item = JobId>) -> Result<()> {
+        self.make_days_on(tx.client(), HISTORY, days_of(ids)).await
     }
 
-    /// The same as part of a transaction.
-    pub(super) async fn ensure_days_in(&self, tx: &Tx, ids: impl Iterator<Item = JobId>) -> Result<()> {
-        self.make_days_on(tx.client(), days_of(ids)).await
+    /// The same for attempts that were not the last, as part of a transaction.
+    pub(super) async fn ensure_attempt_days_in(&self, tx: &Tx, ids: impl Iterator<Item = JobId>) -> Result<()> {
+        self.make_days_on(tx.client(), ATTEMPTS, days_of(ids)).await
+    }
+
+    /// The same for any table. Beside history, most days have nothing.
+    pub(super) async fn ensure_days_in_table(&self, kept: &str, ids: impl Iterator<Item = JobId>) -> Result<()> {
+        self.make_days_on(&self.client().await?, kept, days_of(ids)).await
     }
 
     async fn make_days(&self, moments: Vec<Timestamp>) -> Result<()> {
-        self.make_days_on(&self.client().await?, moments).await
+        self.make_days_on(&self.client().await?, HISTORY, moments).await
     }
 
-    async fn make_days_on(&self, client: &Object, moments: Vec<Timestamp>) -> Result<()> {
+    async fn make_days_on(&self, client: &Object, kept: &str, moments: Vec<Timestamp>) -> Result<()> {
         let failed = failed("making room for ended jobs");
         let statement = client
-            .prepare_cached(&in_schema("select turnabout.ensure_day($1)", self.schema()))
+            .prepare_cached(&in_schema("select turnabout.ensure_day($1, $2)", self.schema()))
             .await
             .map_err(&failed)?;
         for moment in moments {
-            client.query(&statement, &[&moment]).await.map_err(&failed)?;
+            client.query(&statement, &[&moment, &kept]).await.map_err(&failed)?;
         }
         Ok(())
     }
@@ -84,21 +93,66 @@ impl PostgresStore {
         if !self.drop_detached().await? {
             return Ok(forgotten);
         }
-        for (name, day) in self.days().await? {
+        // A given id may still name a job of these days.
+        let newest = kept_from.min(clock::before(self.now(), ID_PAST + DAY));
+        for (name, day) in self.days(HISTORY).await? {
             let Some(end) = day.tomorrow().ok().and_then(|d| d.to_zoned(TimeZone::UTC).ok()) else {
                 continue;
             };
-            // A given id may still name a job of these days.
-            let newest = kept_from.min(clock::before(self.now(), ID_PAST + DAY));
             if end.timestamp() > newest {
                 break;
             }
             match self.drop_day(&name, day, kept_from).await? {
                 Some(jobs) => forgotten += jobs,
-                None => break,
+                None => return Ok(forgotten),
             }
         }
+        self.prune_beside_history(newest).await?;
         Ok(forgotten)
+    }
+
+    /// Drops the days of logs and the like whose jobs are all gone: history has no such day, and no job of it lives.
+    async fn prune_beside_history(&self, newest: Timestamp) -> Result<()> {
+        if self.options.retention.is_zero() {
+            self.run("forgetting old logs", &self.sql.prune_logs, &[]).await?;
+            self.run("forgetting old attempts", &self.sql.prune_attempts, &[])
+                .await?;
+        }
+        let known: BTreeSet<Date> = self.days(HISTORY).await?.into_iter().map(|(_, day)| day).collect();
+        for kept in KEPT.into_iter().skip(1) {
+            for (name, date) in self.days(kept).await? {
+                let old = bounds(date)[1] <= JobId::floor(newest);
+                if !old || known.contains(&date) || self.has_live(date).await? {
+                    continue;
+                }
+                if !self.drop_partition(kept, &name).await? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a job made that day is still unfinished.
+    async fn has_live(&self, day: Date) -> Result<bool> {
+        let failed = failed("looking for unfinished jobs");
+        let [first, end] = bounds(day);
+        let sql = in_schema(
+            "select exists (select from turnabout.job where id >= $1 and id < $2)",
+            self.schema(),
+        );
+        let client = self.client().await?;
+        let row = client.query_one(&sql, &[&first.0, &end.0]).await.map_err(&failed)?;
+        Ok(row.get(0))
+    }
+
+    /// Drops a partition that nobody needs any longer; says whether nobody stood in the way.
+    async fn drop_partition(&self, kept: &str, name: &str) -> Result<bool> {
+        let commands = [
+            format!("alter table turnabout.{kept} detach partition turnabout.{name} concurrently"),
+            format!("drop table turnabout.{name}"),
+        ];
+        self.patiently(&commands).await
     }
 
     /// Forgets jobs with ids below `below` that ended before `kept_from`.
@@ -106,22 +160,23 @@ impl PostgresStore {
         let failed = failed("forgetting ended jobs");
         let client = self.client().await?;
         let statement = client.prepare_cached(&self.sql.prune_rows).await.map_err(&failed)?;
-        client
-            .execute(&statement, &[&below, &kept_from, &PRUNE_ROWS])
+        let row = client
+            .query_one(&statement, &[&below, &kept_from, &PRUNE_ROWS])
             .await
-            .map_err(&failed)
+            .map_err(&failed)?;
+        Ok(row.get::<_, i64>(0) as u64)
     }
 
     /// The partitions that there are, oldest first.
-    async fn days(&self) -> Result<Vec<(String, Date)>> {
+    async fn days(&self, kept: &str) -> Result<Vec<(String, Date)>> {
         let failed = failed("looking at history");
         let client = self.client().await?;
-        let rows = client.query(&self.sql.days, &[]).await.map_err(&failed)?;
+        let rows = client.query(&self.sql.days, &[&kept]).await.map_err(&failed)?;
         Ok(rows
             .iter()
             .filter_map(|row| {
                 let name: String = row.get(0);
-                let day = Date::strptime("%Y%m%d", name.strip_prefix("job_history_")?).ok()?;
+                let day = Date::strptime("%Y%m%d", name.strip_prefix(kept)?.strip_prefix('_')?).ok()?;
                 Some((name, day))
             })
             .collect())
@@ -134,10 +189,10 @@ impl PostgresStore {
         let rows = client.query(&self.sql.detached, &[]).await.map_err(&failed)?;
         drop(client);
         for row in &rows {
-            let (name, half): (String, bool) = (row.get(0), row.get(1));
+            let (name, kept, half): (String, String, bool) = (row.get(0), row.get(1), row.get(2));
             let mut commands = vec![format!("drop table if exists turnabout.{name}")];
             if half {
-                let finalize = format!("alter table turnabout.job_history detach partition turnabout.{name} finalize");
+                let finalize = format!("alter table turnabout.{kept} detach partition turnabout.{name} finalize");
                 commands.insert(0, finalize);
             }
             if !self.patiently(&commands).await? {
@@ -169,10 +224,7 @@ impl PostgresStore {
     async fn drop_day(&self, name: &str, day: Date, kept_from: Timestamp) -> Result<Option<u64>> {
         let failed = failed("dropping a day of history");
         let client = self.client().await?;
-        let bounds = [Some(day), day.tomorrow().ok()].map(|d| {
-            d.and_then(|d| d.to_zoned(TimeZone::UTC).ok())
-                .map_or(JobId::floor(Timestamp::MAX), |z| JobId::floor(z.timestamp()))
-        });
+        let bounds = bounds(day);
         let in_use = format!(
             "select exists (select from turnabout.{name} where finished > $1)
                 or exists (select from turnabout.job where id >= $2 and id < $3), (select count(*) from turnabout.{name})"
@@ -189,11 +241,7 @@ impl PostgresStore {
             return self.forget_rows(bounds[1].0, kept_from).await.map(Some);
         }
         drop(client);
-        let commands = [
-            format!("alter table turnabout.job_history detach partition turnabout.{name} concurrently"),
-            format!("drop table turnabout.{name}"),
-        ];
-        if !self.patiently(&commands).await? {
+        if !self.drop_partition(HISTORY, name).await? {
             return Ok(None);
         }
         tracing::info!(day = %day, "dropped a day of history");
@@ -208,6 +256,14 @@ fn days_of(ids: impl Iterator<Item = JobId>) -> Vec<Timestamp> {
         .filter_map(|d| d.to_zoned(TimeZone::UTC).ok())
         .map(|z| z.timestamp())
         .collect()
+}
+
+/// The first id of a day, and the first of the next one.
+fn bounds(day: Date) -> [JobId; 2] {
+    [Some(day), day.tomorrow().ok()].map(|d| {
+        d.and_then(|d| d.to_zoned(TimeZone::UTC).ok())
+            .map_or(JobId::floor(Timestamp::MAX), |z| JobId::floor(z.timestamp()))
+    })
 }
 
 fn day(moment: Timestamp) -> Date {

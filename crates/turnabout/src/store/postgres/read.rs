@@ -9,7 +9,7 @@ use super::connect::{Mode, Tx, failed};
 use super::{PostgresStore, rows};
 use crate::error::Result;
 use crate::group::Cap;
-use crate::job::{Job, JobId, State};
+use crate::job::{Attempt, Job, JobId, State};
 use crate::store::{Counts, Filter, Standpoint};
 
 /// Counting stops here: enough to say "many".
@@ -69,6 +69,15 @@ impl PostgresStore {
         ];
         let rows = client.query(&statement, &params).await.map_err(&failed)?;
         rows.iter().map(rows::job).collect()
+    }
+
+    /// Attempts that were not the last.
+    pub(super) async fn earlier_attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        let failed = failed("reading attempts");
+        let client = self.client().await?;
+        // Not kept prepared: planned for this job, it looks into one partition only.
+        let rows = client.query(&self.sql.attempts, &[&job.0]).await.map_err(&failed)?;
+        rows.iter().map(rows::attempt).collect()
     }
 
     pub(super) async fn count(&self) -> Result<Counts> {

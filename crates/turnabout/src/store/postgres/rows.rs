@@ -5,7 +5,8 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::job::{Claim, Claimed, Job, JobId, Lane, Meta, Priority, Reason, State};
+use crate::job::{Attempt, Claim, Claimed, Job, JobId, Lane, Meta, Priority, Reason, State};
+use crate::progress::percent_of;
 use crate::store::NewJob;
 
 /// A row with the columns of `read.sql`.
@@ -41,7 +42,7 @@ pub(super) fn job(row: &Row) -> Result<Job> {
         attempts: row.get::<_, i32>("attempts") as u32,
         interruptions: row.get::<_, i32>("interruptions") as u32,
         losses: row.get::<_, i32>("losses") as u32,
-        progress: Job::progress_of(state, percent),
+        progress: percent_of(state, percent),
         step: row.get("step"),
         error: row.get("error"),
         error_message: row.get("error_message"),
@@ -56,6 +57,26 @@ pub(super) fn job(row: &Row) -> Result<Job> {
             .map(|code| coded("lane", code, Lane::from_code))
             .transpose()?,
         seq: row.get("seq"),
+    })
+}
+
+/// A row of `attempts.sql`.
+pub(super) fn attempt(row: &Row) -> Result<Attempt> {
+    Ok(Attempt {
+        number: row.get::<_, i32>(0) as u32,
+        claim: Claim {
+            executor: row.get(1),
+            number: row.get(2),
+        },
+        started: row.get(3),
+        ended: row.get(4),
+        reason: row
+            .get::<_, Option<i16>>(5)
+            .map(|code| coded("reason", code, Reason::from_code))
+            .transpose()?,
+        error: row.get(6),
+        error_message: row.get(7),
+        error_code: row.get(8),
     })
 }
 
@@ -97,7 +118,7 @@ fn meta(text: Option<&str>) -> Meta {
         .unwrap_or_default()
 }
 
-fn coded<T>(what: &'static str, code: i16, from: impl Fn(i16) -> Option<T>) -> Result<T> {
+pub(super) fn coded<T>(what: &'static str, code: i16, from: impl Fn(i16) -> Option<T>) -> Result<T> {
     from(code).ok_or_else(|| Error::Store {
         doing: "reading a job",
         cause: format!("{what} has the unknown code {code}; was the database written by a newer program?").into(),

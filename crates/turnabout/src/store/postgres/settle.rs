@@ -9,11 +9,11 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::connect::{Mode, Tx, failed, is_missing_day};
+use super::connect::{Mode, Tx, failed, missing_day};
 use crate::error::Result;
 use crate::job::{Described, JobId, State};
-use crate::lifecycle::Place;
-use crate::store::{LONGEST, Settle, Settled, Signal};
+use crate::lifecycle::{Place, attempt_to_keep};
+use crate::store::{ATTEMPTS_KEPT, LONGEST, Settle, Settled, Signal};
 
 /// Parked jobs that are due sooner than the next heartbeats are announced to the other executors.
 const SOON: Duration = Duration::from_secs(10);
@@ -62,12 +62,16 @@ impl PostgresStore {
     pub(super) async fn write_outcomes(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         let failed = failed("writing outcomes");
         let written = if jobs.iter().all(|job| job.hooks.is_empty()) {
-            match self.write(self.client().await?, executor, &jobs).await {
-                Err(error) if is_missing_day(&error) => {
-                    self.ensure_days_of(jobs.iter().map(|job| job.id)).await?;
-                    self.write(self.client().await?, executor, &jobs).await
+            let mut missing = None;
+            loop {
+                match (self.write(self.client().await?, executor, &jobs).await, missing) {
+                    (Err(error), before) if missing_day(&error).is_some_and(|table| before != Some(table)) => {
+                        missing = missing_day(&error);
+                        let ids = jobs.iter().map(|job| job.id);
+                        self.ensure_days_in_table(missing.unwrap_or_default(), ids).await?;
+                    }
+                    (written, _) => break written,
                 }
-                written => written,
             }
             .map_err(&failed)?
         } else {
@@ -110,6 +114,8 @@ impl PostgresStore {
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
         self.ensure_days_in(&tx, jobs.iter().map(|job| job.id)).await?;
+        let tried = jobs.iter().filter(|job| attempt_to_keep(&job.change).is_some());
+        self.ensure_attempt_days_in(&tx, tried.map(|job| job.id)).await?;
         let before = self.look_before(&tx, jobs).await?;
         let (written, freed) = self.write_in(&tx, None, Some(executor), jobs).await.map_err(&failed)?;
         let owed = self.note_settled(&tx, &before, jobs, &written).await?;
@@ -298,6 +304,8 @@ impl PostgresStore {
         let priority: Vec<i16> = jobs.iter().map(|j| j.change.priority.code()).collect();
         let error: Vec<Option<&str>> = jobs.iter().map(|j| j.error.as_deref()).collect();
         let (message, code) = described(jobs);
+        let kept = attempts_to_keep(executor, jobs);
+        let kept_most = ATTEMPTS_KEPT as i32;
         let ran: Vec<Option<f64>> = jobs.iter().map(|j| j.ran.map(|d| d.as_secs_f64())).collect();
         let fresh = vec![fresh; jobs.len()];
         tx.client()
@@ -322,6 +330,8 @@ impl PostgresStore {
                     &fresh,
                     &message,
                     &code,
+                    &kept,
+                    &kept_most,
                 ],
             )
             .await
@@ -389,6 +399,15 @@ impl PostgresStore {
 /// The claim numbers that must still stand; none for jobs that nobody holds.
 fn numbers(executor: Option<Uuid>, jobs: &[&Settle]) -> Vec<Option<i64>> {
     jobs.iter().map(|j| executor.map(|_| j.number)).collect()
+}
+
+/// The numbers of the attempts that are kept. Nothing at all where there are none.
+fn attempts_to_keep(executor: Option<Uuid>, jobs: &[&Settle]) -> Vec<Option<i32>> {
+    let kept = |job: &&Settle| attempt_to_keep(&job.change).filter(|_| executor.is_some());
+    if jobs.iter().all(|job| kept(job).is_none()) {
+        return Vec::new();
+    }
+    jobs.iter().map(|job| kept(job).map(|n| n as i32)).collect()
 }
 
 /// Words and codes of errors. Nothing at all where there are none, which is most of the time.

@@ -4,16 +4,18 @@
 //! and nobody else moved the place, what it saw is still all there is: the next take is planned from here, and claims
 //! jobs where they lie. Streams are read ahead, deeper each time that this proves worth while.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
-use std::ops::Bound;
+use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
-
-use bytes::BytesMut;
-use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 use super::peek::Look;
 use crate::group::Settings;
 use crate::turn::{Candidate, Peeked, Pick, Ring, Stream};
+
+mod shelf;
+#[cfg(test)]
+mod tests;
+
+pub(super) use shelf::{Ahead, Dry, Seen, Shelf, Tid, Way, first_name};
 
 /// How long a stock is trusted, whatever `lock_ring.sql` says.
 const LIFE: Duration = Duration::from_secs(5);
@@ -25,36 +27,6 @@ const DEEPEST: i32 = 32;
 const DEEPER: i32 = 8;
 /// So many jobs are known at the most, as far as that can be told before reading.
 const MOST: usize = 200_000;
-
-/// Where a row lies. Whoever goes there checks what lies there now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tid([u8; 6]);
-
-impl<'a> FromSql<'a> for Tid {
-    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        Ok(Self(raw.try_into()?))
-    }
-
-    fn accepts(ty: &Type) -> bool {
-        *ty == Type::TID
-    }
-}
-
-impl ToSql for Tid {
-    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
-        out.extend_from_slice(&self.0);
-        Ok(IsNull::No)
-    }
-
-    fn accepts(ty: &Type) -> bool {
-        *ty == Type::TID
-    }
-
-    to_sql_checked!();
-}
-
-/// A job that was seen: its place in the lane, and where it lies.
-pub(super) type Seen = (i64, Tid);
 
 /// How things stood, as `lock_ring.sql` tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,174 +52,6 @@ pub(super) struct Stock {
     queues: Vec<Shelf>,
     /// Whether a stream was claimed from by walking it.
     walked: bool,
-}
-
-/// One queue's part.
-#[derive(Debug, Default)]
-pub(super) struct Shelf {
-    groups: BTreeMap<String, Vec<(Stream, Ahead)>>,
-    /// The name with which the stretch begins.
-    start: String,
-    /// The name before which it ends; none: it goes all around the ring.
-    end: Option<String>,
-}
-
-/// The first jobs of a stream.
-#[derive(Debug, Default)]
-pub(super) struct Ahead {
-    seen: VecDeque<Seen>,
-    /// Whether there may be more after those.
-    more: bool,
-    /// Whether there is at least one, even if none was seen.
-    sure: bool,
-    /// The last place in the lane that was seen.
-    last: i64,
-}
-
-impl Ahead {
-    /// These were seen when so many were asked for.
-    pub(super) fn new(seqs: Vec<i64>, places: Vec<Tid>, depth: i32) -> Self {
-        Self {
-            more: seqs.len() >= depth as usize,
-            sure: true,
-            last: seqs.last().copied().unwrap_or(0),
-            seen: seqs.into_iter().zip(places).collect(),
-        }
-    }
-
-    /// There are some.
-    pub(super) fn some() -> Self {
-        Self {
-            more: true,
-            sure: true,
-            ..Self::default()
-        }
-    }
-
-    /// Whether nobody knows if there is another one.
-    fn is_dry(&self) -> bool {
-        self.seen.is_empty() && self.more && !self.sure
-    }
-}
-
-/// A stream whose next jobs have to be looked for before anything can be planned.
-#[derive(Clone, Debug)]
-pub(super) struct Dry {
-    queue: usize,
-    pub(super) group: String,
-    pub(super) stream: Stream,
-    pub(super) last: i64,
-}
-
-/// Which part of a queue a walk looks at: names from the first (none: by the place in the ring) up to the second, then
-/// around from the lowest up to the third (none: where it began).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Way {
-    pub(super) from: Option<String>,
-    pub(super) upto: String,
-    pub(super) around: Option<String>,
-}
-
-impl Default for Way {
-    fn default() -> Self {
-        Self {
-            from: None,
-            upto: last_name(),
-            around: None,
-        }
-    }
-}
-
-/// After all names: longer than any, of the highest character there is.
-pub(super) fn last_name() -> String {
-    "\u{10ffff}".repeat(51)
-}
-
-/// With which name a walk from this place begins. Names have no control characters.
-pub(super) fn first_name(ring: &Ring) -> String {
-    if ring.inclusive() {
-        ring.place.clone()
-    } else {
-        format!("{}\u{1}", ring.place)
-    }
-}
-
-impl Shelf {
-    /// What a walk found, all of it: `end` is the name before which it stopped.
-    pub(super) fn new(start: String, end: Option<String>) -> Self {
-        Self {
-            groups: BTreeMap::new(),
-            start,
-            end,
-        }
-    }
-
-    /// The stretch begins here.
-    pub(super) fn begin(&mut self, start: String) {
-        self.start = start;
-    }
-
-    pub(super) fn put(&mut self, group: &str, stream: Stream, ahead: Ahead) {
-        match self.groups.get_mut(group) {
-            Some(streams) => streams.push((stream, ahead)),
-            None => drop(self.groups.insert(group.to_owned(), vec![(stream, ahead)])),
-        }
-    }
-
-    /// The part of the ring that is not known yet.
-    fn rest(&self) -> Option<Way> {
-        let end = self.end.clone()?;
-        Some(if end >= self.start {
-            Way {
-                from: Some(end),
-                upto: last_name(),
-                around: Some(self.start.clone()),
-            }
-        } else {
-            Way {
-                from: Some(end),
-                upto: self.start.clone(),
-                around: Some(String::new()),
-            }
-        })
-    }
-
-    /// The known groups from a place on, in ring order, as far as the stretch goes.
-    fn from(&self, ring: &Ring) -> impl Iterator<Item = (&String, &Vec<(Stream, Ahead)>)> {
-        self.between(first_name(ring))
-    }
-
-    /// Those before the place: they come after what is not known yet.
-    fn behind(&self, ring: &Ring) -> impl Iterator<Item = (&String, &Vec<(Stream, Ahead)>)> {
-        let place = first_name(ring);
-        let (start, wraps) = (self.start.clone(), self.start > place);
-        let before = move |group: &String| {
-            if wraps {
-                *group >= start || *group < place
-            } else {
-                *group >= start && *group < place
-            }
-        };
-        self.between(self.start.clone())
-            .filter(move |(group, _)| self.end.is_some() && before(group))
-    }
-
-    fn between(&self, first: String) -> impl Iterator<Item = (&String, &Vec<(Stream, Ahead)>)> {
-        let last = last_name();
-        // What lies between the end of the stretch and the place is not known.
-        let (up, around) = match &self.end {
-            None => (last, first.clone()),
-            Some(end) if *end >= first => (end.clone(), String::new()),
-            Some(end) => (last, end.clone()),
-        };
-        let up = self
-            .groups
-            .range::<String, _>((Bound::Included(&first), Bound::Excluded(&up.max(first.clone()))));
-        let around = self
-            .groups
-            .range::<String, _>((Bound::Unbounded, Bound::Excluded(&around)));
-        up.chain(around).collect::<Vec<_>>().into_iter()
-    }
 }
 
 impl Stock {
@@ -341,7 +145,7 @@ impl Stock {
             let rest = shelf.rest().filter(|_| useful < look.window() && left > 0);
             if rest.is_some() {
                 // The rest may close the ring, and these are next then.
-                for (group, streams) in shelf.behind(&self.ring).take(left) {
+                for (group, streams) in shelf.behind(&self.ring).into_iter().take(left) {
                     look_at(group, streams);
                 }
             }
@@ -369,9 +173,9 @@ impl Stock {
 
     /// A further part of a queue.
     pub(super) fn extend(&mut self, queue: usize, part: Shelf) {
-        let shelf = &mut self.queues[queue];
-        shelf.groups.extend(part.groups);
-        shelf.end = part.end;
+        let known = &mut self.queues[queue];
+        known.groups.extend(part.groups);
+        known.end = part.end;
     }
 
     /// The jobs of a pick, as far as all of them are known; they are no longer in stock then.

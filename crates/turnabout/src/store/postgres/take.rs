@@ -4,7 +4,7 @@
 //! place is locked. The second moves the place and claims, in a transaction of its own: the place is free for the
 //! next executor before the claim is on disk.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use tokio_postgres::Row;
@@ -13,13 +13,17 @@ use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed};
 use super::peek::{Found, Look};
-use super::stock::{Stock, Tid};
+use super::stock::Stock;
 use super::{PostgresStore, rows};
 use crate::error::{Error, Result};
 use crate::group::Cap;
 use crate::job::{Claimed, State};
 use crate::store::{Take, Taken};
-use crate::turn::{Peeked, Pick, Ring, Round, Stream, interleave};
+use crate::turn::{Peeked, Pick, Ring, Round, interleave};
+
+mod orders;
+
+use orders::Orders;
 
 /// A lane that gave too little is made up from the others; this is more than enough for all of them.
 const PASSES: usize = 16;
@@ -347,118 +351,5 @@ fn cap_key(cap: &Cap) -> (i16, &str) {
     match cap {
         Cap::Group(name) => (0, name),
         Cap::Task(name) => (1, name),
-    }
-}
-
-/// Picks as the arrays that statements take: jobs that are known, picks of one stream, and picks that merge several.
-#[derive(Default)]
-struct Orders<'a> {
-    places: Vec<Tid>,
-    seqs: Vec<i64>,
-    by_place: Vec<(&'a Pick, usize)>,
-    walked: Vec<&'a Pick>,
-    single: Streams<'a>,
-    merged: Streams<'a>,
-}
-
-impl Orders<'_> {
-    /// The second half of the known jobs.
-    fn split(&mut self) -> Self {
-        let half = self.places.len() / 2;
-        Self {
-            places: self.places.split_off(half),
-            seqs: self.seqs.split_off(half),
-            ..Self::default()
-        }
-    }
-
-    /// What was split off is here again.
-    fn join(&mut self, other: Self) {
-        self.places.extend(other.places);
-        self.seqs.extend(other.seqs);
-    }
-
-    /// How many rows each group and lane gave.
-    fn tally(rows: &[Row]) -> HashMap<(&str, i16), usize> {
-        let mut tally = HashMap::new();
-        for row in rows {
-            *tally.entry((row.get(5), row.get(1))).or_default() += 1;
-        }
-        tally
-    }
-
-    /// What is left of picks whose jobs were not all where they had been seen.
-    fn missed(&self, rows: &[Row]) -> Vec<Pick> {
-        if self.places.is_empty() || self.walked.is_empty() && rows.len() == self.places.len() {
-            return Vec::new();
-        }
-        let got = Self::tally(rows);
-        let mut missed = Vec::new();
-        for (pick, wanted) in &self.by_place {
-            let got = got.get(&(pick.group.as_str(), pick.lane.code())).copied().unwrap_or(0);
-            if got < *wanted {
-                let rest = (wanted - got) as u32;
-                missed.push(Pick {
-                    jobs: rest,
-                    streams: (pick
-                        .streams
-                        .iter()
-                        .map(|(stream, limit)| (stream.clone(), rest.min(*limit))))
-                    .collect(),
-                    ..(*pick).clone()
-                });
-            }
-        }
-        missed
-    }
-
-    /// Streams that gave all that was asked for go on behind that. Of the others nothing is known: someone else may have
-    /// had their hands on jobs that were passed over.
-    fn resume(&self, rows: &[Row], stock: &mut Stock) {
-        let got = Self::tally(rows);
-        let full =
-            |pick: &Pick| got.get(&(pick.group.as_str(), pick.lane.code())).copied().unwrap_or(0) >= pick.jobs as usize;
-        let full: HashSet<(&str, i16)> = self
-            .walked
-            .iter()
-            .filter(|pick| full(pick))
-            .map(|pick| (pick.group.as_str(), pick.lane.code()))
-            .collect();
-        for row in rows {
-            let (group, lane): (&str, i16) = (row.get(5), row.get(1));
-            if full.contains(&(group, lane)) {
-                stock.resume(group, lane, row.get(3), row.get(4), row.get(2));
-            }
-        }
-    }
-}
-
-/// Streams to claim from, as the arrays that a statement takes.
-#[derive(Default)]
-struct Streams<'a> {
-    pick: Vec<i32>,
-    jobs: Vec<i32>,
-    queue: Vec<&'a str>,
-    group: Vec<&'a str>,
-    lane: Vec<i16>,
-    task: Vec<&'a str>,
-    mark: Vec<i64>,
-    limit: Vec<i32>,
-}
-
-impl<'a> Streams<'a> {
-    fn push(&mut self, number: i32, pick: &'a Pick, stream: &'a Stream, mark: i64, limit: u32) {
-        self.pick.push(number);
-        self.jobs.push(pick.jobs as i32);
-        self.queue.push(&stream.queue);
-        self.group.push(&pick.group);
-        self.lane.push(stream.lane.code());
-        self.task.push(&stream.task);
-        self.mark.push(mark);
-        self.limit.push(limit as i32);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.queue.is_empty()
     }
 }

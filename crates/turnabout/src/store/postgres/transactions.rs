@@ -22,7 +22,7 @@ impl PostgresStore {
         // The day of an old job may be missing, and cannot be made inside the transaction without locking others out.
         let oldest = clock::before(self.now(), ID_PAST.saturating_sub(Duration::from_hours(24)));
         if job.time().is_none_or(|made: Timestamp| made < oldest) {
-            self.ensure_days_of(std::iter::once(job)).await?;
+            self.ensure_days_in_table("job_history", std::iter::once(job)).await?;
         }
         let level = match isolation {
             Isolation::ReadCommitted => "read committed",
@@ -108,7 +108,9 @@ impl PostgresStore {
         if settle.reported {
             let ids = [settle.id.0];
             let forget = &self.sql.forget_reports;
-            outcome = self.run("forgetting progress", forget, &[&Some(executor), &ids.as_slice()]).await;
+            outcome = self
+                .run("forgetting progress", forget, &[&Some(executor), &ids.as_slice()])
+                .await;
         }
         if self.has_caps() {
             outcome = outcome.and(self.run("giving back places", &self.sql.fold_freed, &[]).await);

@@ -45,7 +45,11 @@ pub(super) fn change_one(tx: &mut Tx<'_>, id: JobId, event: &Event, policy: &Pol
         if found.ended {
             writing::write_ended(tx, &found, change)?;
         } else {
-            writing::write(tx, &Live::from(&found), change, &Left::default())?;
+            let left = Left {
+                started: found.job.started,
+                ..Left::default()
+            };
+            writing::write(tx, &Live::from(&found), change, &left)?;
         }
         if change.cancelling && change.place == Place::Held {
             tx.cancel(id);
@@ -116,11 +120,7 @@ fn due(tx: &Tx<'_>, limit: u32) -> Result<Vec<(JobId, Standing, [String; 3])>, F
                 interruptions: row.get(6)?,
                 losses: row.get(7)?,
             };
-            Ok((
-                JobId(uuid(row, 0)?),
-                standing,
-                [row.get(8)?, row.get(9)?, row.get(10)?],
-            ))
+            Ok((JobId(uuid(row, 0)?), standing, [row.get(8)?, row.get(9)?, row.get(10)?]))
         })?
         .collect::<Result<_, _>>()?;
     Ok(due)

@@ -38,6 +38,11 @@ pub(super) fn prune(tx: &mut Tx<'_>) -> Result<u64, Fault> {
     let forgotten = match before(tx, tx.retention) {
         Some(end) => {
             note_past(tx, end)?;
+            for sql in [sql!("prune_log"), sql!("prune_attempts")] {
+                tx.connection
+                    .prepare_cached(sql)?
+                    .execute(params![end, PRUNED_AT_ONCE])?;
+            }
             tx.connection
                 .prepare_cached(sql!("prune"))?
                 .execute(params![end, PRUNED_AT_ONCE])?
@@ -46,6 +51,11 @@ pub(super) fn prune(tx: &mut Tx<'_>) -> Result<u64, Fault> {
     };
     if let Some(end) = before(tx, OWED_KEPT) {
         tx.connection.prepare_cached(sql!("forget_owed"))?.execute([end])?;
+    }
+    if tx.retention.is_zero() {
+        for sql in [sql!("prune_orphan_logs"), sql!("prune_orphan_attempts")] {
+            tx.connection.prepare_cached(sql)?.execute([])?;
+        }
     }
     if let Some(end) = before(tx, ACCOUNT_KEPT) {
         tx.connection.prepare_cached(sql!("prune_accounts"))?.execute([end])?;

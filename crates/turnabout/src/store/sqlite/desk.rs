@@ -83,6 +83,12 @@ impl Tx<'_> {
         self.outbox.owed = true;
     }
 
+    pub(super) fn logged(&mut self, id: JobId) {
+        if self.watched {
+            self.outbox.jobs.push(Signal::Logged(id));
+        }
+    }
+
     pub(super) fn changed(&mut self, id: JobId) {
         if self.watched {
             self.outbox.jobs.push(Signal::Changed(id));

@@ -1,16 +1,16 @@
 //! Hooks that are owed: noted with the change that they are about, given out, struck off.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rusqlite::params;
-use rusqlite::types::Type;
 
 use super::desk::Tx;
 use super::fault::Fault;
 use super::members;
 use super::rows::{code, micros};
 use crate::clock::after;
-use crate::hook::{self, Hook, Owed};
+use crate::hook::{self, Hook, Hooks, Owed};
 use crate::job::Job;
 use crate::lifecycle::{self, Change};
 
@@ -38,23 +38,25 @@ pub(super) fn note(tx: &mut Tx<'_>, owed: &[(Hook, Job)]) -> Result<(), Fault> {
     Ok(())
 }
 
-pub(super) fn owed(tx: &mut Tx<'_>, tasks: &[String], limit: u32, again: Duration) -> Result<Vec<Owed>, Fault> {
-    let tasks = serde_json::to_string(tasks).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))?;
+pub(super) fn owed(
+    tx: &mut Tx<'_>,
+    tasks: &[(String, Hooks)],
+    limit: u32,
+    again: Duration,
+) -> Result<Vec<Owed>, Fault> {
+    let tasks: BTreeMap<&str, i16> = tasks
+        .iter()
+        .map(|(task, hooks)| (task.as_str(), hooks.code()))
+        .collect();
+    let tasks = serde_json::to_string(&tasks).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))?;
     let until = micros(after(tx.now, again));
-    let mut given: Vec<Owed> = tx
-        .connection
-        .prepare_cached(sql!("owed"))?
-        .query_map(params![micros(tx.now), tasks, limit, until], |row| {
-            let text: String = row.get(3)?;
-            Ok(Owed {
-                number: row.get(0)?,
-                hook: code(row, 1, Hook::from_code)?,
-                tries: row.get(2)?,
-                job: serde_json::from_str(&text)
-                    .map_err(|e| rusqlite::Error::FromSqlConversionFailure(3, Type::Text, Box::new(e)))?,
-            })
-        })?
-        .collect::<Result<_, _>>()?;
+    let mut statement = tx.connection.prepare_cached(sql!("owed"))?;
+    let mut rows = statement.query(params![micros(tx.now), tasks, limit, until])?;
+    let mut given: Vec<Owed> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (number, text) = (row.get(0)?, row.get::<_, String>(3)?);
+        given.extend(Owed::read(number, code(row, 1, Hook::from_code)?, row.get(2)?, &text));
+    }
     given.sort_unstable_by_key(|owed| owed.number);
     Ok(given)
 }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::fault::Fault;
 use crate::job::{Claim, Job, JobId, Lane, Meta, Priority, Reason, State};
+use crate::progress::percent_of;
 
 pub(super) fn micros(moment: Timestamp) -> i64 {
     moment.as_microsecond()
@@ -146,7 +147,7 @@ pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
         result: row.get(27)?,
         error_message: row.get(28)?,
         error_code: row.get(29)?,
-        progress: Job::progress_of(state, row.get(30)?),
+        progress: percent_of(state, row.get(30)?),
         step: row.get(31)?,
         subject: row.get(32)?,
         prepared: row.get(33)?,

@@ -89,6 +89,21 @@ CREATE INDEX parked ON job (due, id) WHERE due IS NOT NULL;
 
 CREATE UNIQUE INDEX unique_keys ON job ("group", task, unique_key) WHERE unique_key IS NOT NULL;
 
+CREATE TABLE job_attempt (
+    job           BLOB    NOT NULL,
+    n             INTEGER NOT NULL,
+    attempt       INTEGER NOT NULL,
+    executor      BLOB    NOT NULL,
+    claim         INTEGER NOT NULL,
+    started       INTEGER NOT NULL,
+    ended         INTEGER NOT NULL,
+    reason        INTEGER,
+    error         TEXT,
+    error_message TEXT,
+    error_code    TEXT,
+    PRIMARY KEY (job, n)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE job_history (
     id            BLOB    NOT NULL PRIMARY KEY,
     task          TEXT    NOT NULL,
@@ -125,6 +140,16 @@ CREATE INDEX history_by_end ON job_history (finished);
 
 CREATE INDEX history_by_group ON job_history ("group");
 
+CREATE TABLE job_log (
+    job     BLOB    NOT NULL,
+    number  INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    level   INTEGER NOT NULL,
+    time    INTEGER NOT NULL,
+    message TEXT    NOT NULL,
+    PRIMARY KEY (job, number)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE owed (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     task   TEXT    NOT NULL,
@@ -141,6 +166,7 @@ CREATE TABLE progress (
     claim    INTEGER NOT NULL,
     percent  INTEGER NOT NULL,
     step     TEXT
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE ready (
     stream INTEGER NOT NULL,

@@ -41,8 +41,13 @@ fn fence(tx: &Tx<'_>, id: JobId, claim: Claim) -> Result<Option<Held>, Fault> {
     Ok(held)
 }
 
+/// Whether this claim holds the job.
+pub(super) fn is_held_by(tx: &Tx<'_>, id: JobId, claim: Claim) -> Result<bool, Fault> {
+    Ok(fence(tx, id, claim)?.is_some())
+}
+
 /// Whether this very claim has ended the job: the reply to an earlier call was lost.
-fn was_ended_by(tx: &Tx<'_>, id: JobId, claim: Claim) -> Result<bool, Fault> {
+pub(super) fn was_ended_by(tx: &Tx<'_>, id: JobId, claim: Claim) -> Result<bool, Fault> {
     Ok(tx.connection.prepare_cached(sql!("ended_by"))?.exists(params![
         bytes(&id.0),
         bytes(&claim.executor),
@@ -87,13 +92,15 @@ pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result
             continue;
         }
         let ended = quick && job.change.place == Place::History;
-        answers.push(if ended && tx.retention.is_zero() && forgotten(&mut forget, executor, job)? {
-            forget_report(tx, job)?;
-            tx.changed(job.id);
-            Settled::Done
-        } else {
-            settle_one(tx, executor, job, ended && !tx.retention.is_zero())?
-        });
+        answers.push(
+            if ended && tx.retention.is_zero() && forgotten(&mut forget, executor, job)? {
+                forget_report(tx, job)?;
+                tx.changed(job.id);
+                Settled::Done
+            } else {
+                settle_one(tx, executor, job, ended && !tx.retention.is_zero())?
+            },
+        );
     }
     Ok(answers)
 }

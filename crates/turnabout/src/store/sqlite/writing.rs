@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use rusqlite::params;
 
+use super::attempts;
 use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{Found, bytes, micros};
@@ -11,8 +12,8 @@ use super::streams::{self, Key};
 use crate::clock::after;
 use crate::error::Error;
 use crate::group::Cap;
-use crate::job::{Claim, JobId, Lane, Reason};
-use crate::lifecycle::{Change, Place};
+use crate::job::{Attempt, Claim, JobId, Lane, Reason};
+use crate::lifecycle::{Change, Place, attempt_to_keep};
 
 /// What must be known of an unfinished job to write a change to it.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +101,21 @@ pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &L
         Place::StillParked => update(tx, job, change, report, Spot::Due(job.due.unwrap_or(tx.now)))?,
         Place::Held => update(tx, job, change, report, Spot::Hands(job.claim))?,
     }
+    if let Some((attempt, claim)) = attempt_to_keep(change).zip(job.claim)
+        && let Some(started) = report.started
+    {
+        let attempt = Attempt {
+            number: attempt,
+            claim,
+            started,
+            ended: Some(tx.now),
+            reason: change.reason,
+            error: report.error.map(str::to_owned),
+            error_message: report.message.map(str::to_owned),
+            error_code: report.code.map(str::to_owned),
+        };
+        attempts::keep(tx, job.id, &attempt)?;
+    }
     if job.claim.is_some() && change.place != Place::Held {
         free(tx, job.group, job.task)?;
     }
@@ -136,7 +152,6 @@ fn update(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Left<'_>, spot:
         claim.map(|c| c.number),
         report.error,
         report.result,
-        report.started.map(micros),
         report.message,
         report.code,
     ])?;
@@ -179,6 +194,9 @@ fn forget(tx: &Tx<'_>, job: &Live<'_>) -> Result<(), Fault> {
 /// Writes a change to a job that has ended: it is forgotten, or comes back to life.
 pub(super) fn write_ended(tx: &mut Tx<'_>, found: &Found, change: &Change) -> Result<(), Fault> {
     if let Place::Ready(lane) = change.place {
+        if let Some(attempt) = Attempt::last(&found.job) {
+            attempts::keep(tx, found.job.id, &attempt)?;
+        }
         let seq = next_seq(tx, 1)?;
         let restarted = tx.connection.prepare_cached(sql!("restart"))?.execute(params![
             bytes(&found.job.id.0),
@@ -197,6 +215,10 @@ pub(super) fn write_ended(tx: &mut Tx<'_>, found: &Found, change: &Change) -> Re
         let job = Live::from(found);
         streams::enter(tx, job.stream(lane), seq, job.id)?;
         tx.ready();
+    } else {
+        for sql in [sql!("forget_log"), sql!("forget_attempts")] {
+            tx.connection.prepare_cached(sql)?.execute([bytes(&found.job.id.0)])?;
+        }
     }
     tx.connection
         .prepare_cached(sql!("forget_history"))?

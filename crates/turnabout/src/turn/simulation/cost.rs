@@ -179,6 +179,65 @@ fn with_more_groups_than_a_peek_sees_nobody_starves() {
 }
 
 #[test]
+fn with_more_groups_than_a_peek_sees_costs_are_level_all_the_same() {
+    // Twice as many as a peek sees: each could see the same half every other time. Or five times as many.
+    for (groups, executors, fair) in [(300_u32, 3, 60.0), (512, 1, 60.0), (512, 3, 60.0), (1300, 1, 25.0)] {
+        let mut simulation = time(executors, 4);
+        for group in 0..groups {
+            let seconds = if group < groups / 2 { 10.0 } else { 1.0 };
+            simulation.flood(&format!("g{group:04}"), move |_| (seconds, 1));
+        }
+        simulation.run(fair * f64::from(groups) / (executors * 4) as f64, |_| {});
+        let half = |from: u32| -> f64 {
+            let names = (from..from + groups / 2).map(|group| format!("g{group:04}"));
+            names.map(|group| simulation.had(&group)).sum()
+        };
+        let (long, short) = (half(0), half(groups / 2));
+        // Long jobs can be ahead by one each.
+        let ahead = 10.0 * f64::from(groups / 2);
+        assert!(
+            short * 0.9 <= long && long <= short * 1.1 + ahead,
+            "{long} s to {short} s of {groups} groups, {executors} executors"
+        );
+    }
+}
+
+#[test]
+fn with_more_groups_than_a_peek_sees_a_newcomer_waits_for_one_rotation() {
+    let mut simulation = time(1, 4);
+    let groups = 700;
+    for group in 0..groups {
+        let seconds = if group % 2 == 0 { 3.0 } else { 1.0 };
+        simulation.flood(&format!("g{group:03}"), move |_| (seconds, 1));
+    }
+    simulation.run(2_000.0, |_| {});
+    let before = simulation.started.len();
+    for newcomer in ["g000-new", "g300-new", "g600-new"] {
+        simulation.submit(newcomer, 1, 1.0);
+    }
+    simulation.run(3_500.0, |_| {});
+    for newcomer in ["g000-new", "g300-new", "g600-new"] {
+        let at = simulation.started.iter().position(|(_, job)| job.group == newcomer);
+        let waited = at.expect("it has run") - before;
+        assert!(waited <= 2 * groups, "{newcomer} waited for {waited} jobs of others");
+    }
+}
+
+#[test]
+fn a_newcomer_does_not_wait_until_guesses_about_others_have_been_corrected() {
+    for (executors, slots) in [(1, 4), (2, 2)] {
+        let mut simulation = time(executors, slots);
+        simulation.flood("old", |_| (0.01, 1));
+        // The first jobs are in hand, charged with a second each, since nothing is known of them.
+        simulation.run(0.005, |_| {});
+        simulation.flood("new", |_| (0.01, 1));
+        simulation.run(0.505, |_| {});
+        let (old, new) = (simulation.had("old"), simulation.had("new"));
+        assert!((old - new).abs() <= 4.0 * 0.01 * 2.0, "{old} s and {new} s");
+    }
+}
+
+#[test]
 fn an_executor_that_starts_later_lets_newcomers_begin_at_the_level() {
     let mut simulation = time(1, 2);
     simulation.flood("old", |_| (5.0, 1));

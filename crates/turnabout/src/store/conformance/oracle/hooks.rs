@@ -1,13 +1,15 @@
 //! The steps that are about hooks.
 
 use super::{Oracle, TASKS};
-use crate::hook::Owed;
+use crate::hook::{Hooks, Owed};
 use crate::store::Store;
 
 impl Oracle {
     /// Takes what is owed; some of it is struck off, the rest comes again.
     pub(super) async fn pay(&mut self) {
-        let tasks: Vec<String> = TASKS.iter().map(|&name| name.to_owned()).collect();
+        // Each is asked for by itself, in part or all together: what is not asked for stays.
+        let hooks = Hooks::from_code(self.rng.i16(1..8));
+        let tasks: Vec<(String, Hooks)> = TASKS.iter().map(|&name| (name.to_owned(), hooks)).collect();
         let again = std::time::Duration::from_micros(self.rng.u64(1..20_000_000));
         // All of it: which come first among those of one change is nobody's business.
         let model = self.model.owed(&tasks, u32::MAX, again).await.expect("the model owes");

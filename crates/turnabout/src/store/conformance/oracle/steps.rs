@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use super::words::{brief, changed, said, without_seq};
 use super::{Exec, GROUPS, Held, Oracle, QUEUES, TASKS, plain};
-use crate::error::Error;
 use crate::group::{GroupSettings, TaskLimits};
-use crate::job::{Claimed, JobId, Meta, Priority, State, When};
+use crate::job::{JobId, Meta, Priority, State, When};
 use crate::lifecycle::Event;
-use crate::store::{Changed, Filter, MaxUnfinished, NewJob, Report, Setting, Settle, Settled, Store, Submitted, Which};
+use crate::store::{Filter, MaxUnfinished, NewJob, Report, Setting, Settle, Settled, Store, Which};
 
 impl Oracle {
     pub(super) async fn step(&mut self) {
@@ -398,6 +398,9 @@ impl Oracle {
         let counts = self.model.counts().await.expect("the model counts");
         self.compare(counts, self.store.counts().await.expect("the store counts"));
         if let Some(id) = self.known_id() {
+            self.note(format!("the attempts of {id}"));
+            let attempts = self.model.attempts(id).await.expect("the model has attempts");
+            self.compare(attempts, self.store.attempts(id).await.expect("the store has attempts"));
             self.note(format!("why does {id} wait?"));
             let [model, store] = [
                 self.model.standpoint(id).await.expect("the model explains"),
@@ -412,43 +415,5 @@ impl Oracle {
             });
             self.compare(model, store);
         }
-    }
-}
-
-/// Errors as far as callers can tell them apart.
-fn kind(error: &Error) -> String {
-    match error {
-        Error::Invalid { what, .. } => format!("{what} is invalid"),
-        Error::Conflict(_) => "a conflict".to_owned(),
-        other => other.to_string(),
-    }
-}
-
-fn said(outcomes: Vec<Result<Submitted, Error>>) -> Vec<Result<Submitted, String>> {
-    outcomes.into_iter().map(|o| o.map_err(|e| kind(&e))).collect()
-}
-
-fn changed(outcome: Result<Vec<Changed>, Error>) -> Result<Vec<Changed>, String> {
-    let mut changed = outcome.map_err(|e| kind(&e))?;
-    for changed in &mut changed {
-        changed.job.seq = 0;
-    }
-    Ok(changed)
-}
-
-fn without_seq(jobs: &[Claimed]) -> Vec<Claimed> {
-    jobs.iter().map(|job| Claimed { seq: 0, ..job.clone() }).collect()
-}
-
-fn brief(taken: &Result<(Vec<Claimed>, bool), Error>) -> String {
-    match taken {
-        Ok((jobs, found)) => {
-            let jobs: Vec<String> = jobs
-                .iter()
-                .map(|j| format!("{} of {} ({})", j.id, j.group, j.lane))
-                .collect();
-            format!("[{}], found {found}", jobs.join(", "))
-        }
-        Err(error) => kind(error),
     }
 }

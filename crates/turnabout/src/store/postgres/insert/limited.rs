@@ -32,7 +32,11 @@ impl PostgresStore {
         let limited = client.query(&statement, &[&groups]).await.map_err(&failed)?;
         let limited: HashSet<&str> = limited.iter().map(|row| row.get(0)).collect();
         drop(client);
-        let free: Vec<NewJob> = jobs.iter().filter(|job| !limited.contains(job.group.as_str())).cloned().collect();
+        let free: Vec<NewJob> = jobs
+            .iter()
+            .filter(|job| !limited.contains(job.group.as_str()))
+            .cloned()
+            .collect();
         if !free.is_empty() {
             self.copy(&free, true).await?;
         }
@@ -55,7 +59,9 @@ impl PostgresStore {
             Ok(outcomes) => outcomes,
             Err(error) => {
                 let error = Arc::new(error);
-                rest.iter().map(|_| Err(Error::shared("submitting under a limit", &error))).collect()
+                rest.iter()
+                    .map(|_| Err(Error::shared("submitting under a limit", &error)))
+                    .collect()
             }
         }
         .into_iter();

@@ -1,8 +1,8 @@
 //! Small submits share commits: those that arrive while another is being stored are stored together by the next
-//! commit. A lone caller waits for nobody, and stores its jobs itself.
+//! commit. A lone caller waits for nobody.
 //!
-//! Whoever stores holds the *pen*. It is passed on when that caller has its answer, or is dropped; those who wait are
-//! then stored by a task of nobody's, so that no caller's end touches another. There is one pen: with two, half as many
+//! Whoever stores holds the *pen*. That is a task which belongs to no caller, so that no caller's end touches another,
+//! and which tells the executors of this process before it tells the callers. There is one pen: with two, half as many
 //! callers shared each commit, and fewer jobs were stored a second.
 
 use std::collections::{HashSet, VecDeque};
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::super::PostgresStore;
 use crate::error::{Error, Result};
-use crate::store::NewJob;
+use crate::store::{NewJob, Signal};
 
 /// So many callers wait for the next commits; more than that wait for a place.
 const WAITING: usize = 1000;
@@ -35,8 +35,8 @@ struct State {
     waiting: VecDeque<Waiting>,
 }
 
-/// A caller's jobs, and which of them were stored if some were left out.
-type Answer = (Vec<NewJob>, Option<Arc<HashSet<Uuid>>>);
+/// If some were left out: a caller's jobs, and which of all were stored.
+type Answer = Option<(Vec<NewJob>, Arc<HashSet<Uuid>>)>;
 
 /// What a caller wants stored, all or none (but for those that come under limits).
 struct Waiting {
@@ -99,56 +99,50 @@ struct Pen {
     begun: bool,
 }
 
+impl Pen {
+    /// Gives it to a new task. A runtime that shuts down drops that, and the pen, at once.
+    fn pass(store: Arc<PostgresStore>) {
+        let pen = Self { store, begun: false };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(store_waiting(pen));
+        }
+    }
+}
+
 impl Drop for Pen {
     fn drop(&mut self) {
         let mut state = self.store.together.state();
-        let runtime = tokio::runtime::Handle::try_current();
-        match runtime {
-            Ok(runtime) if self.begun && !state.waiting.is_empty() => {
-                // A runtime that shuts down drops the task, and the pen, at once.
-                drop(state);
-                runtime.spawn(store_waiting(Self {
-                    store: Arc::clone(&self.store),
-                    begun: false,
-                }));
-            }
-            _ => {
-                state.taken = false;
-                // If there are any, there is nobody to store them: they are told so.
-                state.waiting.clear();
-            }
+        if self.begun && !state.waiting.is_empty() {
+            drop(state);
+            Self::pass(Arc::clone(&self.store));
+        } else {
+            state.taken = false;
+            // If there are any, there is nobody to store them: they are told so.
+            state.waiting.clear();
         }
     }
 }
 
 impl PostgresStore {
-    /// Stores a few plain jobs, and gives them back; as [`Self::insert_plain`].
+    /// Stores a few plain jobs, all or none, but for those that come under a limit.
     pub(super) async fn insert_together(&self, jobs: Vec<NewJob>) -> Result<Answer> {
         let room = Arc::clone(&self.together.room).acquire_owned().await;
         // It is never closed.
         let room = room.map_err(|_| unanswered())?;
-        let answer = {
+        let (sender, answer) = oneshot::channel();
+        let free = {
             let mut state = self.together.state();
-            if std::mem::replace(&mut state.taken, true) {
-                let (sender, answer) = oneshot::channel();
-                state.waiting.push_back(Waiting {
-                    jobs,
-                    answer: sender,
-                    _room: room,
-                });
-                Ok(answer)
-            } else {
-                Err(jobs)
-            }
+            state.waiting.push_back(Waiting {
+                jobs,
+                answer: sender,
+                _room: room,
+            });
+            !std::mem::replace(&mut state.taken, true)
         };
-        match answer {
-            Ok(answer) => answer.await.unwrap_or_else(|_| Err(unanswered())),
-            Err(jobs) => {
-                let _pen = self.me.upgrade().map(|store| Pen { store, begun: true });
-                let stored = self.insert_plain(&jobs.iter().collect::<Vec<_>>()).await?;
-                Ok((jobs, stored.map(Arc::new)))
-            }
+        if free && let Some(store) = self.me.upgrade() {
+            Pen::pass(store);
         }
+        answer.await.unwrap_or_else(|_| Err(unanswered()))
     }
 }
 
@@ -156,13 +150,13 @@ impl PostgresStore {
 async fn store_waiting(mut pen: Pen) {
     pen.begun = true;
     loop {
-        // Those who have just been answered may have more: let them come in first.
-        tokio::task::yield_now().await;
         let waiting = pen.store.together.next();
         if waiting.is_empty() {
             return;
         }
         store(&pen.store, waiting).await;
+        // Those who have just been answered may have more: let them come in first.
+        tokio::task::yield_now().await;
     }
 }
 
@@ -170,13 +164,17 @@ async fn store(store: &PostgresStore, waiting: Vec<Waiting>) {
     let jobs: Vec<&NewJob> = waiting.iter().flat_map(|w| &w.jobs).collect();
     match store.insert_plain(&jobs).await {
         Ok(stored) => {
+            store.signal(Signal::Ready);
             let stored = stored.map(Arc::new);
-            waiting.into_iter().for_each(|w| answer(w, Ok(stored.clone())));
+            for w in waiting {
+                answer(w, Ok(stored.clone()));
+            }
         }
         // Something about one of them; the others must not suffer for it.
         Err(error) if waiting.len() > 1 && !error.is_transient() => {
             for w in waiting {
                 let alone = store.insert_plain(&w.jobs.iter().collect::<Vec<_>>()).await;
+                store.signal(Signal::Ready);
                 answer(w, alone.map(|stored| stored.map(Arc::new)));
             }
         }
@@ -193,7 +191,9 @@ fn answer(waiting: Waiting, stored: Result<Option<Arc<HashSet<Uuid>>>>) {
     let concerned = |stored: &Arc<HashSet<Uuid>>| waiting.jobs.iter().any(|job| !stored.contains(&job.id.0));
     let stored = stored.map(|stored| stored.filter(concerned));
     // A caller that waits no longer has lost its answer, as with any other call.
-    let _ = waiting.answer.send(stored.map(|stored| (waiting.jobs, stored)));
+    let _ = waiting
+        .answer
+        .send(stored.map(|stored| stored.map(|stored| (waiting.jobs, stored))));
 }
 
 fn unanswered() -> Error {

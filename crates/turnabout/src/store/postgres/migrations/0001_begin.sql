@@ -95,6 +95,34 @@ create unlogged table turnabout.progress (
     step     text
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
+-- What handlers write about their work, kept as long as the job. A partition for each day of job ids, made when the first
+-- line of such a day is written.
+create table turnabout.job_log (
+    job     uuid not null,
+    number  bigint not null,                 -- grows; what is missing was dropped
+    attempt integer not null,
+    level   smallint not null,
+    time    timestamptz not null,
+    message text not null,
+    primary key (job, number)
+) partition by range (job);
+
+-- Attempts that were not their job's last; the last one stands in the job itself. In days, as logs.
+create table turnabout.job_attempt (
+    job           uuid not null,
+    n             integer not null,          -- grows
+    attempt       integer not null,
+    executor      uuid not null,
+    claim         bigint not null,
+    started       timestamptz not null,
+    ended         timestamptz not null,
+    reason        smallint,                  -- none: it succeeded, and the job was restarted
+    error         text,
+    error_message text,
+    error_code    text,
+    primary key (job, n)
+) partition by range (job);
+
 -- Who runs jobs. A claim holds this row, so that one that was reaped takes nothing more.
 create table turnabout.executor (
     incarnation uuid primary key,
@@ -200,11 +228,12 @@ create function turnabout.id_at(moment timestamptz) returns uuid language sql vo
     from (select replace(gen_random_uuid()::text, '-', '')) as random(r)
 $$;
 
--- Makes the partition for the day of a moment, if it is missing. Attaching does not block those who write.
-create function turnabout.ensure_day(moment timestamptz) returns void language plpgsql as $$
+-- Makes a table's partition for the day of a moment, if it is missing. Attaching does not block those who write.
+create function turnabout.ensure_day(moment timestamptz, kept text default 'job_history') returns void
+language plpgsql as $$
 declare
     day  timestamptz := date_trunc('day', moment, 'UTC');
-    part text := 'job_history_' || to_char(day at time zone 'UTC', 'YYYYMMDD');
+    part text := kept || '_' || to_char(day at time zone 'UTC', 'YYYYMMDD');
 begin
     if to_regclass(format('turnabout.%I', part)) is not null then
         return;
@@ -215,9 +244,9 @@ begin
     if exists (select from pg_class c where c.relnamespace = 'turnabout'::regnamespace and c.relname = part) then
         return;
     end if;
-    execute format('create table turnabout.%I (like turnabout.job_history including all)', part);
-    execute format('alter table turnabout.job_history attach partition turnabout.%I for values from (%L) to (%L)',
-        part, turnabout.id_floor(day), turnabout.id_floor(day + interval '1 day'));
+    execute format('create table turnabout.%I (like turnabout.%I including all)', part, kept);
+    execute format('alter table turnabout.%I attach partition turnabout.%I for values from (%L) to (%L)',
+        kept, part, turnabout.id_floor(day), turnabout.id_floor(day + interval '1 day'));
 end
 $$;
 

@@ -1,7 +1,7 @@
 -- Gives jobs back: into their lane, or parked until later. By primary key, behind the same fence as finish.sql.
 -- $1 executor, $2 now (null: the server's); then one entry a job. `lane` null: parked for `delay` seconds from now;
 -- with neither: it stays parked as it is. `fresh`: a new place at the end of the lane. $17 and $18 are empty where no
--- task described an error.
+-- task described an error. Attempts with a number ($19; empty: none) are kept in their own table, $20 of a job.
 with arrived as materialized (
     select case when cardinality(array_remove($8::smallint[], null)) > 0 then turnabout.arrive() end as place
 ),
@@ -13,7 +13,7 @@ back as (
         error = coalesce(d.error, j.error),
         error_message = case when d.error is null then j.error_message else d.message end,
         error_code = case when d.error is null then j.error_code else d.code end,
-        started = coalesce(coalesce($2, clock_timestamp()) - make_interval(secs => d.ran), j.started),
+        started = null,
         due = case
             when d.lane is not null then null
             when d.delay is not null then coalesce($2, clock_timestamp()) + make_interval(secs => d.delay)
@@ -22,12 +22,24 @@ back as (
         seq = case when d.fresh then nextval('turnabout.job_seq') else j.seq end
     from arrived, unnest($3::uuid[], $4::bigint[], $5::boolean[], $6::smallint[], $7::smallint[], $8::smallint[], $9::int[],
         $10::int[], $11::int[], $12::smallint[], $13::text[], $14::double precision[], $15::double precision[],
-        $16::boolean[], $17::text[], $18::text[])
+        $16::boolean[], $17::text[], $18::text[], $19::int[])
         as d (id, claim, cancelling, state, reason, lane, attempts, interruptions, losses, priority, error, delay,
-            ran, fresh, message, code)
+            ran, fresh, message, code, attempt)
     where j.id = d.id and j.executor is not distinct from $1 and j.claim is not distinct from d.claim
         and j.cancelling = d.cancelling
-    returning j.id, j."group", j.task
+    returning j.id, j."group", j.task, d.claim, d.attempt, d.reason, d.error, d.message, d.code, d.ran
+),
+kept as (
+    insert into turnabout.job_attempt (job, n, attempt, executor, claim, started, ended, reason, error, error_message,
+        error_code)
+    select b.id, coalesce((select max(a.n) from turnabout.job_attempt a where a.job = b.id), 0) + 1, b.attempt, $1, b.claim,
+        t.now - make_interval(secs => b.ran), t.now, b.reason, b.error, b.message, b.code
+    from back b, (select coalesce($2, clock_timestamp()) as now) t
+    where b.attempt is not null and b.ran is not null
+    returning job, n
+),
+surplus as (
+    delete from turnabout.job_attempt a using kept k where a.job = k.job and a.n <= k.n - $20::int
 ),
 freed as (
     update turnabout.cap c set running = greatest(c.running - n.jobs, 0)

@@ -70,11 +70,12 @@ from turnabout.settings
 union all
 select w."group", w.lane, w.task, w.past, w.steps, coalesce(a.seqs, array[w.seq]), coalesce(a.places, array[w.place])
 from (select * from up union all select * from around) w
-left join lateral (
+cross join lateral (
     select array_agg(seq) as seqs, array_agg(place) as places from (
         select seq, ctid as place from turnabout.job
-        where executor is null and due is null
+        -- Not even looked for where one job is enough.
+        where $10::int > 1 and w.useful and not w.past and executor is null and due is null
             and queue = $2 and "group" = w."group" and lane = w.lane and task = w.task
         order by seq limit $10::int
     ) j
-) a on w.useful and not w.past and $10::int > 1
+) a

@@ -1,8 +1,22 @@
 -- Moves ended jobs back to the live ones, as new: counters reset, a new place at the end of the lane. The rows are
 -- locked by lock_ended.sql. A unique key that is held meanwhile is an error, and nothing changes.
--- $1 ids, $2 state, $3 reason; then lanes by id.
+-- What ended it becomes one of its earlier attempts.
+-- $1 ids, $2 state, $3 reason, $4 lanes, $5 numbers of the attempts that ended the jobs, $6 how many of a job are kept.
 with back as (
     delete from turnabout.job_history h using unnest($1::uuid[]) as d (id) where h.id = d.id returning h.*
+),
+kept as (
+    insert into turnabout.job_attempt (job, n, attempt, executor, claim, started, ended, reason, error, error_message,
+        error_code)
+    select b.id, coalesce((select max(a.n) from turnabout.job_attempt a where a.job = b.id), 0) + 1, l.attempt, b.executor,
+        b.claim, b.started, b.finished, b.reason, case when b.reason is not null then b.error end,
+        case when b.reason is not null then b.error_message end, case when b.reason is not null then b.error_code end
+    from back b join unnest($1::uuid[], $5::int[]) as l (id, attempt) on l.id = b.id
+    where b.started is not null and b.executor is not null
+    returning job, n
+),
+surplus as (
+    delete from turnabout.job_attempt a using kept k where a.job = k.job and a.n <= k.n - $6::int
 )
 insert into turnabout.job (id, submitted, parent, items, state, reason, lane, priority, queue, "group", task, owner,
     unique_key, args, meta, subject, prepared, limited)

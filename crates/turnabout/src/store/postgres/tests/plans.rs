@@ -115,6 +115,7 @@ pub(super) fn same(item: &str, times: usize) -> String {
 
 /// Groups `g0000` and on, so that the lowest come first.
 const FLOOD: &str = r#"
+    select turnabout.ensure_day(now(), 'job_log'), turnabout.ensure_day(now(), 'job_attempt');
     insert into turnabout.job (id, submitted, lane, queue, "group", task, args)
     select turnabout.id_at(now()), now(), 2, 'default', 'g' || lpad((n % 1000)::text, 4, '0'),
         case when n % 7 = 0 then 'other' else 'work' end, '{}'
@@ -224,7 +225,7 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
         (
             Prepared::hot("give_back", &sql.give_back),
             format!(
-                "'{me}', null, {live}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, '{{}}', '{{}}'",
+                "'{me}', null, {live}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, '{{}}', '{{}}', {}, 100",
                 n("1"),
                 n("f"),
                 n("0"),
@@ -236,14 +237,29 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
                 n("2"),
                 n("null"),
                 n("null"),
-                n("null"),
-                n("f")
+                n("1.5"),
+                n("f"),
+                n("1")
             ),
         ),
         (
             Prepared::hot("report", &sql.report),
             format!("'{me}', {live}, {}, {}, {}", n("1"), n("50"), n("\"step 1\"")),
         ),
+        (
+            Prepared::hot("log", &sql.log),
+            format!(
+                "'{me}', {live}, {}, {}, {}, {}, {}, {}, {}",
+                n("1"),
+                list(1..=BATCH),
+                list(1..=BATCH),
+                n("1"),
+                n("3"),
+                n("2030-01-01"),
+                n("line")
+            ),
+        ),
+        (Prepared::hot("log_ends", &sql.log_ends), live.clone()),
         (
             Prepared::hot("forget_reports", &sql.forget_reports),
             format!("'{me}', {live}"),

@@ -116,6 +116,34 @@ CREATE TABLE progress (
     step     TEXT
 ) STRICT, WITHOUT ROWID;
 
+-- What handlers write about their work, kept as long as the job. Numbers grow; what is missing was dropped.
+CREATE TABLE job_log (
+    job     BLOB    NOT NULL,
+    number  INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    level   INTEGER NOT NULL,
+    time    INTEGER NOT NULL,
+    message TEXT    NOT NULL,
+    PRIMARY KEY (job, number)
+) STRICT, WITHOUT ROWID;
+
+-- Attempts that were not their job's last; the last one stands in the job itself. Without a reason: it succeeded, and the
+-- job was restarted.
+CREATE TABLE job_attempt (
+    job           BLOB    NOT NULL,
+    n             INTEGER NOT NULL,
+    attempt       INTEGER NOT NULL,
+    executor      BLOB    NOT NULL,
+    claim         INTEGER NOT NULL,
+    started       INTEGER NOT NULL,
+    ended         INTEGER NOT NULL,
+    reason        INTEGER,
+    error         TEXT,
+    error_message TEXT,
+    error_code    TEXT,
+    PRIMARY KEY (job, n)
+) STRICT, WITHOUT ROWID;
+
 -- Numbers that only grow: `seq`, the place of the last job in its lane, and `settings`, the settings' version.
 CREATE TABLE counter (
     name  TEXT    NOT NULL PRIMARY KEY,

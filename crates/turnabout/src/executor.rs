@@ -171,7 +171,7 @@ impl<S: Send + Sync + 'static> Executor<S> {
     }
 
     /// What to do when an attempt of a job of this task has failed, or when a job failed without one (it expired, or was
-    /// lost once too often). [`HookContext::job`] tells whether it will be tried again: then it is stuck, else failed.
+    /// lost once too often). [`HookContext::job`](crate::HookContext::job) tells whether it will be tried again: then it is stuck, else failed.
     ///
     /// This and the other hooks run after the fact, at least once, on any executor that has them; they are noted in the
     /// store together with what they are about, so that none is lost. One that fails is tried again a few times.

@@ -79,7 +79,7 @@ pub struct Settle {
     pub id: JobId,
     /// The number of the claim by which it is held.
     pub number: i64,
-    /// What [`decide`](crate::lifecycle::decide) said.
+    /// What [`decide`] said.
     pub change: Change,
     /// Whether `change` was decided on a job that is being cancelled. The store writes it only if that is still so.
     pub cancelling: bool,

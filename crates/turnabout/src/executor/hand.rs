@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::mark::Mark;
 use super::news::News;
 use crate::job::{Claimed, JobId};
 use crate::log::{Buffer, JobLog};
@@ -44,7 +45,7 @@ pub(crate) struct Held {
     /// Whether its handler has ended.
     ended: AtomicBool,
     /// Whether the store knows of its start.
-    pub(super) marked: AtomicBool,
+    pub(super) marked: Mark,
     /// What its group was charged for it so far (the bits of an `f64`).
     charged: AtomicU64,
     /// What its handler tells of itself, if it ever does.
@@ -72,7 +73,7 @@ impl Held {
             stop: AtomicU8::new(0),
             started: AtomicU64::new(0),
             ended: AtomicBool::new(false),
-            marked: AtomicBool::new(false),
+            marked: Mark::default(),
             charged: AtomicU64::new(0),
             inside: OnceLock::new(),
             log: OnceLock::new(),
@@ -257,6 +258,13 @@ impl Hand {
         self.dealt.add_permits(count);
     }
 
+    /// A job that does not wait for a slot: it is ours, and starts at once.
+    pub(super) fn adopt(&self, job: &Arc<Held>) {
+        let mut held = self.held();
+        held.insert(job.job.id, Arc::clone(job));
+        self.size.send_replace(held.len());
+    }
+
     /// The next job to start; waits for one. `None`: there will be no more.
     pub(super) async fn draw(&self) -> Option<Arc<Held>> {
         loop {
@@ -349,6 +357,7 @@ mod tests {
             lane: Lane::Normal,
             seq: 1,
             args: "null".to_owned(),
+            prepared: false,
             items: 1,
             meta: Meta::new(),
             parent: None,

@@ -92,9 +92,8 @@ impl PostgresStore {
             client.batch_execute("commit"),
         );
         begun?;
-        let rows = stored?;
+        let stored: Option<Vec<Uuid>> = stored?.first().and_then(|row| row.get(0));
         committed?;
-        let stored: Option<Vec<Uuid>> = rows.first().and_then(|row| row.get(0));
         Ok(stored.map(|stored| stored.into_iter().collect()))
     }
 

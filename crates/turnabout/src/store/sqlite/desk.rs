@@ -78,6 +78,11 @@ impl Tx<'_> {
         self.outbox.jobs.push(Signal::Cancel(id));
     }
 
+    /// A hook is owed.
+    pub(super) fn owed(&mut self) {
+        self.outbox.owed = true;
+    }
+
     pub(super) fn logged(&mut self, id: JobId) {
         if self.watched {
             self.outbox.jobs.push(Signal::Logged(id));
@@ -95,6 +100,7 @@ impl Tx<'_> {
 #[derive(Default)]
 struct Outbox {
     ready: bool,
+    owed: bool,
     due: Option<Duration>,
     jobs: Vec<Signal>,
 }
@@ -102,6 +108,7 @@ struct Outbox {
 impl Outbox {
     fn add(&mut self, mut other: Self) {
         self.ready |= other.ready;
+        self.owed |= other.owed;
         self.due = self.due.into_iter().chain(other.due).min();
         self.jobs.append(&mut other.jobs);
     }
@@ -110,7 +117,8 @@ impl Outbox {
     fn send(self, signals: &broadcast::Sender<Signal>) {
         let due = self.due.map(Signal::Due);
         let ready = self.ready.then_some(Signal::Ready);
-        for signal in self.jobs.into_iter().chain(due).chain(ready) {
+        let owed = self.owed.then_some(Signal::Owed);
+        for signal in self.jobs.into_iter().chain(owed).chain(due).chain(ready) {
             let _ = signals.send(signal);
         }
     }

@@ -340,6 +340,9 @@ pub trait Store: Send + Sync + 'static {
         true
     }
 
+    /// The store was out of reach: connections of before are not to be trusted.
+    fn refresh(&self) {}
+
     /// Forgets an executor that holds nothing any longer.
     async fn deregister(&self, executor: Uuid) -> Result<()>;
 

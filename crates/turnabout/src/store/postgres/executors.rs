@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed, no_connection};
+use super::patience::Doubt;
 use crate::error::Result;
 use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
@@ -73,6 +74,8 @@ impl PostgresStore {
 
     pub(super) async fn beat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
         let failed = failed("keeping the lease");
+        // Whoever waits for this gives up in time for another try, which must not get the same connection.
+        let doubt = Doubt::about(&self.pulse);
         let client = self.pulse.get().await.map_err(no_connection)?;
         let now = self.options.clock.manual();
         let (notify, echo) = (
@@ -91,6 +94,9 @@ impl PostgresStore {
             // Whether it went out is of no interest: whether it comes back is.
             async { client.query(&notify, &[&echo]).await },
         );
+        if updated.is_ok() {
+            doubt.dispel();
+        }
         Ok(Beat {
             alive: updated.map_err(&failed)? > 0,
             held: held

@@ -93,7 +93,14 @@ async fn reborn(control: &Control, last: &Life, former: &mut Former) -> Option<A
         life.store.refresh();
         let registered = tokio::select! {
             () = control.shutdown_requested() => return None,
-            registered = register_again(&life, &former.all) => registered,
+            // By a connection that does not answer, for so long; the next try gets another one.
+            registered = tokio::time::timeout(last.plan.lease / 4, register_again(&life, &former.all)) => {
+                registered.unwrap_or_else(|_| Err(Error::Store {
+                    doing: "registering",
+                    cause: "no answer came in time".into(),
+                    transient: true,
+                }))
+            }
         };
         match registered {
             Ok(()) => {
@@ -110,6 +117,8 @@ async fn reborn(control: &Control, last: &Life, former: &mut Former) -> Option<A
                 return Some(life);
             }
             Err(error) => {
+                // It may be registered all the same.
+                former.push(life.incarnation, true);
                 life.trouble("registering", &error);
                 backoff.wait().await;
             }

@@ -6,6 +6,7 @@ use clap::Parser;
 
 use crate::cli::{Cli, Command, cancel, list, serve, show, submit};
 
+mod api;
 mod cli;
 mod tasks;
 

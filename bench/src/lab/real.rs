@@ -144,11 +144,12 @@ async fn stay(notes: &Notes, executor: &ExecutorHandle, shift: Shift) {
         }
     };
     let mut over = notes.over.subscribe();
-    tokio::select! {
-        () = end_of_shift => executor.shutdown(PATIENCE).await,
+    let patience = tokio::select! {
+        () = end_of_shift => PATIENCE,
         // What still runs is given back.
-        _ = over.wait_for(|over| *over) => executor.shutdown(Duration::ZERO).await,
-    }
+        _ = over.wait_for(|over| *over) => Duration::ZERO,
+    };
+    executor.shutdown(patience).await;
 }
 
 /// The arguments of every job: which one it is.

@@ -9,7 +9,6 @@ pub(super) use submit::*;
 use axum::Json;
 use axum::extract::State;
 use turnabout::JobId;
-use uuid::Uuid;
 
 use super::caller::Caller;
 use super::extract::Name;

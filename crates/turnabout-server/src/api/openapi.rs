@@ -63,7 +63,7 @@ pub(super) fn complete(mut api: utoipa::openapi::OpenApi) -> utoipa::openapi::Op
     let components = api.components.get_or_insert_default();
     components.security_schemes.insert(
         "token".to_owned(),
-        SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)),
+        RefOr::T(SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer))),
     );
     api
 }

@@ -11,10 +11,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use turnabout::{ExecutorHandle, Jobs};
 
+use super::openapi;
 use super::settings::ApiSettings;
 use super::state::{App, Inner};
 use super::types::{Code, Problem};
-use super::openapi;
 
 /// A server about to be bound to its address.
 pub(crate) struct Server {
@@ -105,9 +105,15 @@ fn router(app: App) -> Router {
 }
 
 async fn nothing_here() -> impl IntoResponse {
-    Problem::new(Code::NotFound, "there is nothing under this path; /api/docs lists all paths")
+    Problem::new(
+        Code::NotFound,
+        "there is nothing under this path; /api/docs lists all paths",
+    )
 }
 
 async fn not_so() -> impl IntoResponse {
-    Problem::new(Code::MethodNotAllowed, "this path takes other methods; /api/docs lists them")
+    Problem::new(
+        Code::MethodNotAllowed,
+        "this path takes other methods; /api/docs lists them",
+    )
 }

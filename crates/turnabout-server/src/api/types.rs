@@ -11,7 +11,9 @@ pub(crate) use executor::{DrainView, ExecutorView, Executors, Running};
 pub(crate) use job::{AttemptView, Attempts, CancelOutcome, Cancelled, Explained, JobView, LineView, LogView};
 pub(crate) use list::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery};
 pub(crate) use problem::{Code, Problem};
-pub(crate) use submit::{BatchOutcome, BatchRequest, ItemOutcome, ResultView, SetPriority, SubmitRequest, SubmittedView};
+pub(crate) use submit::{
+    BatchOutcome, BatchRequest, ItemOutcome, ResultView, SetPriority, SubmitRequest, SubmittedView,
+};
 pub(crate) use summary::{GroupSummary, Groups, Rate, Summary, TaskSummary};
 
 use serde::{Deserialize, Serialize};

@@ -28,7 +28,12 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DURATION", default_value = "30 seconds", value_parser = super::duration)]
     deadline: Duration,
     /// Where the API listens
-    #[arg(long, value_name = "ADDRESS", env = "TURNABOUT_ADDRESS", default_value = "127.0.0.1:7878")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "TURNABOUT_ADDRESS",
+        default_value = "127.0.0.1:7878"
+    )]
     address: SocketAddr,
 }
 
@@ -87,6 +92,10 @@ async fn start(database: &Database, args: Serve) -> anyhow::Result<Parts> {
     };
     let executor = Arc::new(executor.start().await?);
     let stop = CancellationToken::new();
-    let api = Server::new(&jobs, settings).executor(&executor).stop(&stop).bind().await?;
+    let api = Server::new(&jobs, settings)
+        .executor(&executor)
+        .stop(&stop)
+        .bind()
+        .await?;
     Ok(Parts { executor, api, stop })
 }

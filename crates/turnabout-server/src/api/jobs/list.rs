@@ -94,7 +94,11 @@ pub(super) fn parse_states(text: &str) -> Result<Vec<JobState>, Problem> {
     if without.is_empty() {
         return Ok(with);
     }
-    let rest: Vec<JobState> = JobState::ALL.iter().copied().filter(|state| !without.contains(state)).collect();
+    let rest: Vec<JobState> = JobState::ALL
+        .iter()
+        .copied()
+        .filter(|state| !without.contains(state))
+        .collect();
     if rest.is_empty() {
         return Err(Problem::invalid("state", "no state is left"));
     }

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use turnabout::JobId;
 use utoipa::{IntoParams, ToSchema};
-use uuid::Uuid;
 
 use super::JobView;
 

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use turnabout::{JobId, Priority};
 use utoipa::ToSchema;
-use uuid::Uuid;
 
 use super::{JobView, PriorityWord, Problem};
 

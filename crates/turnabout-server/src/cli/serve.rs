@@ -90,12 +90,10 @@ async fn start(database: &Database, args: Serve) -> anyhow::Result<Parts> {
         address: args.address,
         ..ApiSettings::default()
     };
-    let executor = Arc::new(executor.start().await?);
     let stop = CancellationToken::new();
-    let api = Server::new(&jobs, settings)
-        .executor(&executor)
-        .stop(&stop)
-        .bind()
-        .await?;
+    // First what can be refused, so that nothing is registered in vain.
+    let api = Server::new(&jobs, settings).stop(&stop).bind().await?;
+    let executor = Arc::new(executor.start().await?);
+    let api = api.executor(&executor);
     Ok(Parts { executor, api, stop })
 }

@@ -11,6 +11,7 @@ use super::{Model, Tables};
 use crate::clock::{after, before};
 use crate::error::Result;
 use crate::job::{Brief, Job, JobId, State};
+use crate::store::Filter;
 use crate::store::overview::{GroupSum, HINTS_KEPT, Hint, Member, Overview, Sum, Tally, Watched, Whose};
 
 /// Who watches, and what was noted for them.
@@ -97,7 +98,10 @@ impl Overview for Model {
     async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>> {
         let tables = self.tables();
         let mut sums: BTreeMap<(String, i16, i16), Sum> = BTreeMap::new();
-        for job in tables.all(whose).filter(|job| job.finished.is_none_or(|end| end >= since)) {
+        for job in tables
+            .all(whose)
+            .filter(|job| job.finished.is_none_or(|end| end >= since))
+        {
             let key = (job.task.clone(), job.priority.code(), job.state.code());
             let sum = sums.entry(key).or_insert_with(|| Sum {
                 task: job.task.clone(),
@@ -136,6 +140,10 @@ impl Overview for Model {
         Ok(groups.into_values().take(limit as usize).collect())
     }
 
+    async fn count(&self, filter: &Filter) -> Result<u64> {
+        Ok(self.tables().matching(filter).len() as u64)
+    }
+
     async fn tally(&self, whose: &Whose, since: Timestamp) -> Result<Tally> {
         let tables = self.tables();
         let ended = |state| {
@@ -157,7 +165,12 @@ impl Overview for Model {
 
     async fn hints(&self, after: i64, limit: u32) -> Result<Vec<Hint>> {
         let tables = self.tables();
-        let later = tables.feed.hints.iter().map(|(_, hint)| hint).filter(|hint| hint.number > after);
+        let later = tables
+            .feed
+            .hints
+            .iter()
+            .map(|(_, hint)| hint)
+            .filter(|hint| hint.number > after);
         Ok(later.take(limit as usize).cloned().collect())
     }
 }

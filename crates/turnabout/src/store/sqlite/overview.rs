@@ -10,11 +10,11 @@ use uuid::Uuid;
 use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{bytes, code, micros, moment, uuid};
-use super::{SqliteStore, feed};
+use super::{SqliteStore, feed, views};
 use crate::error::Result;
 use crate::job::{JobId, Priority, State};
-use crate::store::ExecutorInfo;
 use crate::store::overview::{COUNTED, GroupSum, Hint, Member, Overview, Sum, Tally, Watched, Whose};
+use crate::store::{ExecutorInfo, Filter};
 
 #[async_trait]
 impl Overview for SqliteStore {
@@ -39,6 +39,11 @@ impl Overview for SqliteStore {
         let (whose, after) = (whose.clone(), after.to_owned());
         self.read("adding up groups", move |tx| groups(tx, &whose, &after, limit))
             .await
+    }
+
+    async fn count(&self, filter: &Filter) -> Result<u64> {
+        let filter = filter.clone();
+        self.read("counting jobs", move |tx| views::count(tx, &filter)).await
     }
 
     async fn tally(&self, whose: &Whose, since: Timestamp) -> Result<Tally> {
@@ -86,7 +91,8 @@ fn executors(tx: &Tx<'_>) -> Result<Vec<Member>, Fault> {
 
 fn sums(tx: &Tx<'_>, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>, Fault> {
     let sum = |row: &Row<'_>| {
-        let time = |at: usize| -> rusqlite::Result<Option<Timestamp>> { Ok(row.get::<_, Option<i64>>(at)?.map(moment)) };
+        let time =
+            |at: usize| -> rusqlite::Result<Option<Timestamp>> { Ok(row.get::<_, Option<i64>>(at)?.map(moment)) };
         Ok(Sum {
             task: row.get(0)?,
             priority: code(row, 1, Priority::from_code)?,
@@ -133,7 +139,10 @@ fn groups(tx: &Tx<'_>, whose: &Whose, after: &str, limit: u32) -> Result<Vec<Gro
 fn tally(tx: &Tx<'_>, whose: &Whose, since: Timestamp) -> Result<Tally, Fault> {
     let floor = JobId::floor(since);
     let new = params![whose.group, whose.owner, micros(since), bytes(&floor.0), COUNTED];
-    let submitted: i64 = tx.connection.prepare_cached(sql!("tally_new"))?.query_row(new, |row| row.get(0))?;
+    let submitted: i64 = tx
+        .connection
+        .prepare_cached(sql!("tally_new"))?
+        .query_row(new, |row| row.get(0))?;
     let mut tally = Tally {
         submitted: submitted as u64,
         ..Tally::default()

@@ -58,7 +58,7 @@ pub(crate) fn log_to_stderr(command: &Command) {
 }
 
 /// A duration as people write it: `90s`, `5 minutes`, `1 day 2h`.
-fn duration(text: &str) -> Result<std::time::Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<std::time::Duration, String> {
     let span: jiff::Span = text
         .parse()
         .map_err(|_| "write it with units, such as `90s`, `5 minutes` or `1 day`".to_owned())?;

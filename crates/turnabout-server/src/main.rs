@@ -6,6 +6,8 @@ use clap::Parser;
 
 use crate::cli::{Cli, Command, cancel, list, serve, show, submit};
 
+mod api;
+mod auth;
 mod cli;
 mod tasks;
 

@@ -1,12 +1,16 @@
-//! `turnabout serve`: an executor in the foreground, until it is told to stop.
+//! `turnabout serve`: the API and an executor in the foreground, until they are told to stop.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use turnabout::{Executor, ExecutorHandle};
 
 use super::database::Database;
 use super::signals::Signals;
+use crate::api::{ApiSettings, Bound, Server};
 use crate::tasks;
 
 /// The exit code by which shells know that a program was interrupted.
@@ -23,23 +27,51 @@ pub(crate) struct Serve {
     /// How long running jobs may go on after SIGTERM or Ctrl-C
     #[arg(long, value_name = "DURATION", default_value = "30 seconds", value_parser = super::duration)]
     deadline: Duration,
+    /// Where the API listens
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "TURNABOUT_ADDRESS",
+        default_value = "127.0.0.1:7878"
+    )]
+    address: SocketAddr,
+}
+
+/// What serves.
+struct Parts {
+    executor: Arc<ExecutorHandle>,
+    api: Bound,
+    /// Cancelled by a caller of the API who wants the program to end.
+    stop: CancellationToken,
 }
 
 pub(crate) async fn run(database: &Database, args: Serve) -> anyhow::Result<ExitCode> {
     // First of all, so that no signal finds the program half started.
     let mut signals = Signals::listen()?;
     let deadline = args.deadline;
-    let executor = tokio::select! {
-        executor = start(database, args) => executor?,
+    let parts = tokio::select! {
+        parts = start(database, args) => parts?,
         // Nothing was taken yet. Returning would wait for a connection, perhaps for long.
         () = signals.next() => std::process::exit(INTERRUPTED),
     };
-    tracing::info!("serving the jobs in {}; Ctrl-C stops", database.name());
+    let Parts { executor, api, stop } = parts;
+    tracing::info!(
+        "serving the jobs in {} on http://{}; Ctrl-C stops",
+        database.name(),
+        api.address()
+    );
+    let over = CancellationToken::new();
+    let mut api = tokio::spawn(api.run(over.clone()));
 
-    signals.next().await;
-    tracing::info!("shutting down; a second signal ends the program at once");
     tokio::select! {
-        () = executor.shutdown(deadline) => Ok(ExitCode::SUCCESS),
+        () = signals.next() => {}
+        () = stop.cancelled() => {}
+        ended = &mut api => anyhow::bail!("the API ended unexpectedly: {ended:?}"),
+    }
+    tracing::info!("shutting down; a second signal ends the program at once");
+    over.cancel();
+    tokio::select! {
+        _ = async { tokio::join!(executor.shutdown(deadline), api) } => Ok(ExitCode::SUCCESS),
         () = signals.next() => {
             tracing::warn!("ended at once; other executors take the running jobs over when the lease ends");
             // Returning would wait for whatever blocks a thread.
@@ -48,11 +80,20 @@ pub(crate) async fn run(database: &Database, args: Serve) -> anyhow::Result<Exit
     }
 }
 
-async fn start(database: &Database, args: Serve) -> anyhow::Result<ExecutorHandle> {
+async fn start(database: &Database, args: Serve) -> anyhow::Result<Parts> {
     let jobs = database.open().await?;
     let mut executor = Executor::new(&jobs).task(tasks::sleep).queues(args.queues);
     if let Some(slots) = args.slots {
         executor = executor.slots(slots);
     }
-    Ok(executor.start().await?)
+    let settings = ApiSettings {
+        address: args.address,
+        ..ApiSettings::default()
+    };
+    let stop = CancellationToken::new();
+    // First what can be refused, so that nothing is registered in vain.
+    let api = Server::new(&jobs, settings).stop(&stop).bind().await?;
+    let executor = Arc::new(executor.start().await?);
+    let api = api.executor(&executor);
+    Ok(Parts { executor, api, stop })
 }

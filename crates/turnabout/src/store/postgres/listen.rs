@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::poll_fn;
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket};
 use uuid::Uuid;
 
@@ -65,6 +65,8 @@ struct Hearing {
     missing: Mutex<Option<(u64, Instant)>>,
     /// Whether one did not arrive in time.
     deaf: AtomicBool,
+    /// Somebody has begun to watch jobs.
+    watched: Arc<Notify>,
     ids: Ids,
 }
 
@@ -80,8 +82,8 @@ impl Hearing {
 }
 
 impl Ear {
-    /// Begins to listen.
-    pub(super) fn open(config: Config, schema: &str, signals: broadcast::Sender<Signal>) -> Self {
+    /// Begins to listen. `watched` is told whenever somebody has begun to watch jobs, or may have.
+    pub(super) fn open(config: Config, schema: &str, signals: broadcast::Sender<Signal>, watched: Arc<Notify>) -> Self {
         let (orders, ordered) = mpsc::channel(64);
         let hearing = Arc::new(Hearing {
             mark: Uuid::new_v4(),
@@ -90,6 +92,7 @@ impl Ear {
             there: watch::Sender::new(false),
             missing: Mutex::default(),
             deaf: AtomicBool::new(false),
+            watched,
             ids: Ids::default(),
         });
         let listener = Listener {
@@ -201,6 +204,7 @@ impl Listener {
             .await?;
         // No receiver: nobody waits.
         let _ = self.signals.send(Signal::Ready);
+        self.hearing.watched.notify_one();
         // What was sent before cannot arrive.
         *self.hearing.missing() = None;
         self.hearing.there.send_replace(true);
@@ -264,6 +268,8 @@ async fn hear(
                 if let Some(number) = own(echo, &hearing) {
                     hearing.heard(number);
                 }
+            } else if note.payload() == "watched" {
+                hearing.watched.notify_one();
             } else if let Some(signal) = parse(note.payload()) {
                 let _ = signals.send(signal);
             }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use turnabout::JobId;
 
-use super::database::Database;
+use super::global::{self, Global};
 use super::print;
 
 #[derive(Debug, clap::Args)]
@@ -16,8 +16,8 @@ pub(crate) struct Cancel {
     json: bool,
 }
 
-pub(crate) async fn run(database: &Database, args: Cancel) -> anyhow::Result<ExitCode> {
-    let jobs = database.open_existing().await?;
+pub(crate) async fn run(global: &Global, args: Cancel) -> anyhow::Result<ExitCode> {
+    let jobs = global::open_existing(&global.read()?).await?;
     let outcome = jobs.cancel(args.id).await?;
     print::out(&if args.json {
         print::json(&serde_json::json!({ "id": args.id, "outcome": outcome }))?

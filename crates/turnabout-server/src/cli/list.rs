@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use turnabout::{Job, JobId, State};
 
-use super::database::Database;
+use super::global::{self, Global};
 use super::print;
 
 #[derive(Debug, clap::Args)]
@@ -35,8 +35,8 @@ pub(crate) struct List {
     json: bool,
 }
 
-pub(crate) async fn run(database: &Database, args: List) -> anyhow::Result<ExitCode> {
-    let jobs = database.open_existing().await?;
+pub(crate) async fn run(global: &Global, args: List) -> anyhow::Result<ExitCode> {
+    let jobs = global::open_existing(&global.read()?).await?;
     let mut list = jobs.list().limit(args.limit);
     for state in args.states {
         list = list.state(state);

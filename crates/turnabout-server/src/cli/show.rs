@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use turnabout::{Error, Job, JobId, State};
 
-use super::database::Database;
+use super::global::{self, Global};
 use super::print;
 
 #[derive(Debug, clap::Args)]
@@ -26,8 +26,8 @@ struct Shown {
     explanation: Option<String>,
 }
 
-pub(crate) async fn run(database: &Database, args: Show) -> anyhow::Result<ExitCode> {
-    let jobs = database.open_existing().await?;
+pub(crate) async fn run(global: &Global, args: Show) -> anyhow::Result<ExitCode> {
+    let jobs = global::open_existing(&global.read()?).await?;
     let job = jobs.get(args.id).await?;
     let explanation = match job.state {
         State::Waiting | State::Stuck => match jobs.explain(args.id).await {

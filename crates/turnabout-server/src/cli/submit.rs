@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde_json::value::RawValue;
 use turnabout::{Jobs, Priority, State, Submitted};
 
-use super::database::Database;
+use super::global::{self, Global};
 use super::print;
 
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,7 @@ pub(crate) struct Submit {
     #[arg(long)]
     priority: Option<Priority>,
     /// How long it waits before it may start: `90s`, `5 minutes`
-    #[arg(long, value_name = "DURATION", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = crate::config::value::duration)]
     delay: Option<Duration>,
     /// While an unfinished job of the group and task has this key, that one is meant
     #[arg(long, value_name = "KEY")]
@@ -43,13 +43,13 @@ pub(crate) struct Submit {
     json: bool,
 }
 
-pub(crate) async fn run(database: &Database, args: Submit) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(global: &Global, args: Submit) -> anyhow::Result<ExitCode> {
     let json = args.json;
     let wait = args.wait;
     // Kept as text: numbers of any size arrive as they were written.
     let payload: Box<RawValue> = serde_json::from_str(&args.args)
         .with_context(|| format!("the arguments `{}` are not JSON; quote them for the shell", args.args))?;
-    let jobs = database.open().await?;
+    let jobs = global::open(&global.read()?).await?;
     warn_of_unknown(&jobs, &args.task).await?;
     let submitted = submit(&jobs, args, &payload).await?;
     if !wait {

@@ -59,7 +59,18 @@ impl PostgresStore {
         // each time, which takes three times as long as storing a job.
         let begin = Tx::begin(Mode::Durable);
         let jobs: [&(dyn ToSql + Sync); 12] = [
-            &now, &here, &ids, &parents, &items, &priorities, &queues, &groups, &tasks, &owners, &args, &meta,
+            &now,
+            &here,
+            &ids,
+            &parents,
+            &items,
+            &priorities,
+            &queues,
+            &groups,
+            &tasks,
+            &owners,
+            &args,
+            &meta,
         ];
         let (begun, stored, committed) = futures_util::join!(
             client.batch_execute(&begin),

@@ -1,19 +1,26 @@
-//! The command line: one file for each command.
+//! The command line: one file for each command, or for a few that belong together.
 
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
-pub(crate) mod cancel;
+pub(crate) mod change;
+mod client;
 pub(crate) mod config;
+pub(crate) mod few;
+mod filter;
 pub(crate) mod global;
-pub(crate) mod list;
+pub(crate) mod jobs;
+pub(crate) mod logs;
+pub(crate) mod overview;
 mod print;
 pub(crate) mod serve;
 pub(crate) mod show;
 mod signals;
 pub(crate) mod submit;
+mod wait;
 
+pub(crate) use crate::config::value::duration;
 use global::Global;
 
 /// Runs background jobs, and is fair to all groups.
@@ -28,18 +35,41 @@ pub(crate) struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    /// Run jobs, until SIGTERM or Ctrl-C
+    /// Run jobs and answer requests, until SIGTERM or Ctrl-C
     Serve(serve::Serve),
-    /// Submit a job
+    /// Run jobs only: the same as `serve --no-api`
+    Executor(serve::RunExecutor),
+    /// Submit a job, or many from a file
     Submit(submit::Submit),
     /// List jobs, newest first
-    List(list::List),
+    #[command(visible_alias = "list")]
+    Jobs(jobs::ListJobs),
     /// Show a job, and why it waits
     Show(show::Show),
-    /// Cancel a job
-    Cancel(cancel::Cancel),
+    /// Show what the handler of a job has written
+    Logs(logs::Logs),
+    /// Cancel jobs that have not ended
+    Cancel(change::Change),
+    /// Make jobs that have ended wait again
+    Restart(change::Change),
+    /// Forget jobs that have ended
+    Delete(change::Change),
+    /// Make jobs that wait more or less urgent
+    Priority(change::SetPriority),
+    /// Count jobs by task, priority and state
+    Summary(overview::Overview),
+    /// Show the groups that have unfinished jobs
+    Groups(overview::Overview),
+    /// Show who runs jobs
+    Executors(overview::Overview),
+    /// Have an executor take no more jobs
+    Drain(overview::Drain),
     /// Show the settings in force, and where each came from
     Config(config::ShowConfig),
+    /// Bring the tables of a database up to date
+    Migrate,
+    /// Print what a shell needs to complete these commands
+    Completions(few::Completions),
     /// Measure how fast jobs are submitted, run and shared out on this machine
     Bench(turnabout_bench::Bench),
     /// Show how fair each rule is, with simulated and real executors
@@ -50,7 +80,7 @@ pub(crate) enum Command {
 /// overrides both.
 pub(crate) fn log_to_stderr(command: &Command) {
     let level = match command {
-        Command::Serve(_) => "info",
+        Command::Serve(_) | Command::Executor(_) => "info",
         _ => "warn",
     };
     tracing_subscriber::fmt()

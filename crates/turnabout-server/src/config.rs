@@ -25,7 +25,7 @@ pub(crate) use file::File;
 pub(crate) use flags::Flags;
 pub(crate) use kinds::{ExitCodes, ResultFrom, Stdin, StoreUrl};
 pub(crate) use show::{reference, show, show_json};
-pub(crate) use table::{Executor, Group, Log, Store, Task, Traces};
+pub(crate) use table::{Api, Executor, Group, Log, Store, Task, Traces};
 pub(crate) use trouble::{Origin, Trouble, Troubles};
 
 use section::Section;
@@ -39,6 +39,7 @@ pub(crate) const FILE: &str = "turnabout.toml";
 pub(crate) struct Config {
     pub(crate) store: Store,
     pub(crate) executor: Executor,
+    pub(crate) api: Api,
     pub(crate) log: Log,
     pub(crate) traces: Traces,
     pub(crate) tasks: BTreeMap<String, Task>,
@@ -122,12 +123,13 @@ fn dotted(section: &str, key: &str) -> String {
 
 impl Config {
     /// The sections of which there is exactly one. The first is the top of the file.
-    pub(crate) const FIXED: &[&str] = &["", "executor", "log", "traces"];
+    pub(crate) const FIXED: &[&str] = &["", "executor", "api", "log", "traces"];
 
     fn fixed(&self, name: &str) -> Option<&dyn Section> {
         Some(match name {
             "" => &self.store,
             "executor" => &self.executor,
+            "api" => &self.api,
             "log" => &self.log,
             "traces" => &self.traces,
             _ => return None,
@@ -149,6 +151,7 @@ impl Config {
             _ => Some(match name {
                 "" => &mut self.store,
                 "executor" => &mut self.executor,
+                "api" => &mut self.api,
                 "log" => &mut self.log,
                 "traces" => &mut self.traces,
                 _ => return None,

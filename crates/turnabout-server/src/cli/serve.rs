@@ -1,12 +1,15 @@
-//! `turnabout serve`: an executor in the foreground, until it is told to stop.
+//! `turnabout serve` and `turnabout executor`: the API and an executor in the foreground, until they are told to stop.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use turnabout::{Executor, ExecutorHandle, Jobs, LogLimits};
 
 use super::global::{self, Global};
 use super::signals::Signals;
+use crate::api::{ApiSettings, Bound, Server};
 use crate::config::{Config, Flags};
 use crate::tasks;
 
@@ -17,25 +20,81 @@ const REAPING: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
+    /// Run no jobs: others do
+    #[arg(long, conflicts_with = "no_api")]
+    no_executor: bool,
+    /// Answer no requests: others do
+    #[arg(long)]
+    no_api: bool,
     #[command(flatten)]
     flags: Flags,
+}
+
+/// `turnabout executor`: the same without the API.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunExecutor {
+    #[command(flatten)]
+    flags: Flags,
+}
+
+impl From<RunExecutor> for Serve {
+    fn from(args: RunExecutor) -> Self {
+        Self {
+            no_executor: false,
+            no_api: true,
+            flags: args.flags,
+        }
+    }
+}
+
+/// What serves.
+struct Parts {
+    executor: Option<Arc<ExecutorHandle>>,
+    api: Option<Bound>,
+    /// Cancelled by a caller of the API who wants the program to end.
+    stop: CancellationToken,
 }
 
 pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode> {
     // First of all, so that no signal finds the program half started.
     let mut signals = Signals::listen()?;
     let config = global.sources(&args.flags).read()?;
-    let (_jobs, executor) = tokio::select! {
-        executor = start(&config) => executor?,
+    let parts = tokio::select! {
+        parts = start(&config, &args) => parts?,
         // Nothing was taken yet. Returning would wait for a connection, perhaps for long.
         () = signals.next() => std::process::exit(INTERRUPTED),
     };
-    tracing::info!("serving the jobs in {}; Ctrl-C stops", config.store.database.shown());
+    let Parts { executor, api, stop } = parts;
+    let place = api.as_ref().map_or_else(String::new, |api| format!(" on http://{}", api.address()));
+    tracing::info!("serving the jobs in {}{place}; Ctrl-C stops", config.store.database.shown());
+    let over = CancellationToken::new();
+    let mut api = tokio::spawn({
+        let over = over.clone();
+        async move {
+            match api {
+                Some(api) => api.run(over).await,
+                None => {
+                    over.cancelled().await;
+                    Ok(())
+                }
+            }
+        }
+    });
 
-    signals.next().await;
-    tracing::info!("shutting down; a second signal ends the program at once");
     tokio::select! {
-        () = executor.shutdown(config.executor.shutdown_deadline) => Ok(ExitCode::SUCCESS),
+        () = signals.next() => {}
+        () = stop.cancelled() => {}
+        ended = &mut api => anyhow::bail!("the API ended unexpectedly: {ended:?}"),
+    }
+    tracing::info!("shutting down; a second signal ends the program at once");
+    over.cancel();
+    let shutdown = async {
+        if let Some(executor) = executor {
+            executor.shutdown(config.executor.shutdown_deadline).await;
+        }
+    };
+    tokio::select! {
+        _ = async { tokio::join!(shutdown, api) } => Ok(ExitCode::SUCCESS),
         () = signals.next() => {
             tracing::warn!("ended at once; other executors take the running jobs over when the lease ends");
             tasks::kill_all();
@@ -45,10 +104,28 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
     }
 }
 
-async fn start(config: &Config) -> anyhow::Result<(Jobs, ExecutorHandle)> {
+async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
     let jobs = global::open(config).await?;
-    let executor = executor(&jobs, config)?.start().await?;
-    Ok((jobs, executor))
+    let executor = if args.no_executor {
+        None
+    } else {
+        Some(Arc::new(executor(&jobs, config)?.start().await?))
+    };
+    let stop = CancellationToken::new();
+    let api = if args.no_api {
+        None
+    } else {
+        let settings = ApiSettings {
+            address: config.api.address,
+            ..ApiSettings::default()
+        };
+        let mut server = Server::new(&jobs, settings).stop(&stop);
+        if let Some(executor) = &executor {
+            server = server.executor(executor);
+        }
+        Some(server.bind().await?)
+    };
+    Ok(Parts { executor, api, stop })
 }
 
 /// An executor as the configuration says.

@@ -1,6 +1,7 @@
 //! The table of settings: the one place where each is named, typed, given its default and described.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use turnabout::{Fairness, Priority};
@@ -64,6 +65,14 @@ section! {
         grace: Duration = Duration::from_secs(10);
         /// How long running jobs may go on after SIGTERM or Ctrl-C.
         shutdown_deadline: Duration = Duration::from_secs(30), flag "deadline";
+    }
+}
+
+section! {
+    /// The REST API under /api/v1, with its description under /api/docs.
+    Api {
+        /// Where it listens. On an address that others can reach it does not start without tokens.
+        address: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)), flag "address";
     }
 }
 

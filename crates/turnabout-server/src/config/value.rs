@@ -297,3 +297,15 @@ impl Written for Fairness {
         }))
     }
 }
+
+impl Written for std::net::SocketAddr {
+    fn from_text(text: &str) -> Result<Self, String> {
+        let text = text.replace("localhost:", "127.0.0.1:");
+        text.parse()
+            .map_err(|_| format!("`{text}` is not an address and a port, such as 127.0.0.1:7878 or [::]:7878"))
+    }
+
+    fn to_toml(&self) -> Option<String> {
+        Some(quoted(&self.to_string()))
+    }
+}

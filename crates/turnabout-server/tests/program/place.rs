@@ -102,7 +102,7 @@ impl Server {
     /// A server that has been started, and no more.
     pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
         let mut child = place
-            .command(&[&["serve"][..], args].concat())
+            .command(&[&["serve", "--address", "127.0.0.1:0"][..], args].concat())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the server starts");

@@ -28,7 +28,9 @@
 //! ```
 
 mod caller;
+mod executors;
 mod extract;
+mod guard;
 mod info;
 mod jobs;
 mod openapi;
@@ -36,6 +38,7 @@ mod problem;
 mod serve;
 mod settings;
 mod state;
+mod stream;
 pub(crate) mod types;
 
 pub(crate) use serve::{Bound, Server};

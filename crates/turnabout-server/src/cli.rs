@@ -66,6 +66,8 @@ pub(crate) enum Command {
     Drain(overview::Drain),
     /// Show the settings in force, and where each came from
     Config(config::ShowConfig),
+    /// Make a token for the API
+    Token(few::MakeToken),
     /// Bring the tables of a database up to date
     Migrate,
     /// Print what a shell needs to complete these commands

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+mod access;
 mod check;
 mod file;
 mod flags;
@@ -25,7 +26,7 @@ pub(crate) use file::File;
 pub(crate) use flags::Flags;
 pub(crate) use kinds::{ExitCodes, ResultFrom, Stdin, StoreUrl};
 pub(crate) use show::{reference, show, show_json};
-pub(crate) use table::{Api, Executor, Group, Log, Store, Task, Traces};
+pub(crate) use table::{Api, Executor, Group, Log, Store, Task, Token, Traces};
 pub(crate) use trouble::{Origin, Trouble, Troubles};
 
 use section::Section;
@@ -44,6 +45,7 @@ pub(crate) struct Config {
     pub(crate) traces: Traces,
     pub(crate) tasks: BTreeMap<String, Task>,
     pub(crate) groups: BTreeMap<String, Group>,
+    pub(crate) tokens: BTreeMap<String, Token>,
     /// Where values came from, by their full names: `executor.pool-size`, `tasks.ocr.command`. The rest are defaults.
     pub(crate) origins: BTreeMap<String, Origin>,
     /// The file that was read, if any.
@@ -125,6 +127,18 @@ impl Config {
     /// The sections of which there is exactly one. The first is the top of the file.
     pub(crate) const FIXED: &[&str] = &["", "executor", "api", "log", "traces"];
 
+    /// The sections of which there are as many as there are names.
+    const NAMED: &[&str] = &["tasks", "groups", "tokens"];
+
+    /// A further one of those.
+    fn add(&mut self, section: &str, name: String) {
+        match section {
+            "tasks" => drop(self.tasks.insert(name, Task::default())),
+            "groups" => drop(self.groups.insert(name, Group::default())),
+            _ => drop(self.tokens.insert(name, Token::default())),
+        }
+    }
+
     fn fixed(&self, name: &str) -> Option<&dyn Section> {
         Some(match name {
             "" => &self.store,
@@ -140,6 +154,7 @@ impl Config {
         match name.split_once('.') {
             Some(("tasks", task)) => self.tasks.get(task).map(|task| task as &dyn Section),
             Some(("groups", group)) => self.groups.get(group).map(|group| group as &dyn Section),
+            Some(("tokens", token)) => self.tokens.get(token).map(|token| token as &dyn Section),
             _ => self.fixed(name),
         }
     }
@@ -148,6 +163,7 @@ impl Config {
         match name.split_once('.') {
             Some(("tasks", task)) => self.tasks.get_mut(task).map(|task| task as &mut dyn Section),
             Some(("groups", group)) => self.groups.get_mut(group).map(|group| group as &mut dyn Section),
+            Some(("tokens", token)) => self.tokens.get_mut(token).map(|token| token as &mut dyn Section),
             _ => Some(match name {
                 "" => &mut self.store,
                 "executor" => &mut self.executor,

@@ -8,6 +8,7 @@ use crate::api::types::BulkVerb;
 use crate::cli::{Cli, Command, change, few, jobs, logs, overview, serve, show, submit};
 
 mod api;
+mod auth;
 mod cli;
 mod config;
 mod tasks;
@@ -33,6 +34,7 @@ async fn main() -> ExitCode {
         Command::Executors(args) => overview::executors(global, args).await,
         Command::Drain(args) => overview::drain(global, args).await,
         Command::Config(args) => cli::config::run(global, &args),
+        Command::Token(args) => few::token(&args),
         Command::Migrate => few::migrate(global).await,
         Command::Completions(args) => few::completions(&args),
         // They make stores of their own.

@@ -1,26 +1,40 @@
-//! The server: from settings to a listening socket to its end.
+//! The server: from settings to a listening socket, connections, and its end.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::response::IntoResponse;
-use tokio::net::TcpListener;
+use axum::body::Body;
+use axum::extract::Request;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
 use turnabout::{ExecutorHandle, Jobs};
 
+use super::guard::Peer;
 use super::openapi;
 use super::settings::ApiSettings;
 use super::state::{App, Inner};
-use super::types::{Code, Problem};
+use crate::auth::{Gate, Limit, Limiter};
+
+/// A connection says what it wants within this time.
+const HEAD: Duration = Duration::from_secs(10);
+/// Unknown tokens from one address.
+const GUESSES: Limit = Limit {
+    per_second: 1.0,
+    burst: 20.0,
+};
 
 /// A server about to be bound to its address.
 pub(crate) struct Server {
     jobs: Jobs,
     settings: ApiSettings,
-    executor: Option<Arc<ExecutorHandle>>,
     stop: CancellationToken,
 }
 
@@ -29,15 +43,8 @@ impl Server {
         Self {
             jobs: jobs.clone(),
             settings,
-            executor: None,
             stop: CancellationToken::new(),
         }
-    }
-
-    /// The executor beside this server.
-    pub(crate) fn executor(mut self, executor: &Arc<ExecutorHandle>) -> Self {
-        self.executor = Some(Arc::clone(executor));
-        self
     }
 
     /// Cancelled when a caller asks the program to end: whoever gives it should then do what a signal would.
@@ -46,19 +53,24 @@ impl Server {
         self
     }
 
-    /// Takes the address. From here on callers can connect; they are answered once it runs.
+    /// Reads the keys and takes the address. From here on callers can connect; they are answered once it runs.
     pub(crate) async fn bind(self) -> anyhow::Result<Bound> {
-        let address = self.settings.address;
+        let settings = self.settings;
+        let address = settings.address;
+        let gate = Gate::new(address, settings.tokens.clone(), settings.jwt.as_ref())?;
         let listener = TcpListener::bind(address)
             .await
             .with_context(|| format!("cannot listen on {address}; is another server running?"))?;
-        let app = Arc::new(Inner {
+        let app = Inner {
             jobs: self.jobs,
-            settings: self.settings,
-            executor: self.executor,
+            gate,
+            limiter: Limiter::new(settings.rate),
+            guesses: Limiter::new(GUESSES),
+            settings,
+            executor: None,
             stop: self.stop,
             ending: CancellationToken::new(),
-        });
+        };
         Ok(Bound {
             address: listener.local_addr()?,
             listener,
@@ -67,11 +79,28 @@ impl Server {
     }
 }
 
+impl Server {
+    /// The API without a socket, for the command line on a database: whoever can open that may do anything.
+    pub(crate) fn inside(self) -> anyhow::Result<axum::Router> {
+        let settings = self.settings;
+        openapi::router(Arc::new(Inner {
+            jobs: self.jobs,
+            gate: Gate::new(settings.address, Vec::new(), None)?,
+            limiter: Limiter::new(settings.rate),
+            guesses: Limiter::new(GUESSES),
+            settings,
+            executor: None,
+            stop: self.stop,
+            ending: CancellationToken::new(),
+        }))
+    }
+}
+
 /// A server that has its address.
 pub(crate) struct Bound {
     listener: TcpListener,
     address: SocketAddr,
-    app: App,
+    app: Inner,
 }
 
 impl Bound {
@@ -80,40 +109,88 @@ impl Bound {
         self.address
     }
 
-    /// Answers until it is told to stop; then finishes what is on its way.
+    /// The executor beside this server.
+    pub(crate) fn executor(mut self, executor: &Arc<ExecutorHandle>) -> Self {
+        self.app.executor = Some(Arc::clone(executor));
+        self
+    }
+
+    /// Answers until it is told to stop; then finishes what is on its way, and ends streams.
     pub(crate) async fn run(self, shutdown: CancellationToken) -> anyhow::Result<()> {
-        let ending = self.app.ending.clone();
-        let told = async move {
-            shutdown.cancelled().await;
-            ending.cancel();
-        };
-        axum::serve(self.listener, router(self.app))
-            .with_graceful_shutdown(told)
-            .await?;
+        let app: App = Arc::new(self.app);
+        let router = openapi::router(Arc::clone(&app))?;
+        let connections = TaskTracker::new();
+        let room = Arc::new(Semaphore::new(app.settings.connections));
+        loop {
+            let (permit, accepted) = tokio::select! {
+                () = shutdown.cancelled() => break,
+                next = async {
+                    // The semaphore is never closed.
+                    let permit = Arc::clone(&room).acquire_owned().await.ok();
+                    (permit, self.listener.accept().await)
+                } => next,
+            };
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // No more files, perhaps: others will be closed.
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            let connection = serve(stream, peer, router.clone(), Arc::clone(&app), shutdown.clone());
+            connections.spawn(async move {
+                connection.await;
+                drop(permit);
+            });
+        }
+        drop(self.listener);
+        app.ending.cancel();
+        connections.close();
+        if tokio::time::timeout(app.settings.shutdown, connections.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                connections = connections.len(),
+                "closing connections that take too long"
+            );
+        }
         Ok(())
     }
 }
 
-fn router(app: App) -> Router {
-    let (router, _document) = openapi::routes().split_for_parts();
-    let limit = app.settings.max_body;
-    router
-        .fallback(nothing_here)
-        .method_not_allowed_fallback(not_so)
-        .layer(DefaultBodyLimit::max(limit))
-        .with_state(app)
-}
-
-async fn nothing_here() -> impl IntoResponse {
-    Problem::new(
-        Code::NotFound,
-        "there is nothing under this path; /api/docs lists all paths",
-    )
-}
-
-async fn not_so() -> impl IntoResponse {
-    Problem::new(
-        Code::MethodNotAllowed,
-        "this path takes other methods; /api/docs lists them",
-    )
+/// One connection, from its first request to its last.
+async fn serve(stream: TcpStream, peer: SocketAddr, router: axum::Router, app: App, shutdown: CancellationToken) {
+    // Events are small and should go at once.
+    let _ = stream.set_nodelay(true);
+    let service = tower::service_fn(move |mut request: Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(Peer(peer.ip()));
+        router.clone().oneshot(request.map(Body::new))
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(app.settings.max_head.max(8192));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Duration::from_secs(30))
+        .max_header_list_size(u32::try_from(app.settings.max_head).unwrap_or(u32::MAX));
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            // Whoever does not read its last words is not waited for.
+            tokio::time::timeout(app.settings.shutdown, connection).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, error, "a connection broke");
+    }
 }

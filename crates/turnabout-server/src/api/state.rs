@@ -8,6 +8,7 @@ use turnabout::{Error, ExecutorHandle, Job, JobId, Jobs};
 use super::caller::Caller;
 use super::settings::ApiSettings;
 use super::types::Problem;
+use crate::auth::{Gate, Limiter};
 
 /// Shared by all requests.
 pub(super) type App = Arc<Inner>;
@@ -15,6 +16,12 @@ pub(super) type App = Arc<Inner>;
 pub(super) struct Inner {
     pub(super) jobs: Jobs,
     pub(super) settings: ApiSettings,
+    /// Who may ask.
+    pub(super) gate: Gate,
+    /// How often, by token.
+    pub(super) limiter: Limiter,
+    /// How often someone may send a token that is not known, by address.
+    pub(super) guesses: Limiter,
     /// The executor beside this server, if there is one.
     pub(super) executor: Option<Arc<ExecutorHandle>>,
     /// Ends the whole program, as a signal would.

@@ -1,4 +1,4 @@
-//! Small commands: `migrate` and `completions`.
+//! Small commands: `token`, `migrate` and `completions`.
 
 use std::process::ExitCode;
 
@@ -6,11 +6,54 @@ use clap::CommandFactory;
 
 use super::global::{self, Global};
 use super::{Cli, print};
+use crate::auth::{self, Role};
+use crate::config::value::quoted;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Completions {
     /// For which shell
     shell: clap_complete::Shell,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct MakeToken {
+    /// What it is called in the configuration and in logs
+    #[arg(default_value = "NAME")]
+    name: String,
+    /// What it allows: `admin` (everything), `group` (the jobs of one group) or `owner` (those of one owner in it)
+    #[arg(long, default_value = "admin")]
+    role: String,
+    /// The group that it is for
+    #[arg(long)]
+    group: Option<String>,
+    /// The owner that it is for
+    #[arg(long)]
+    owner: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// `turnabout token`: makes one. It is shown once; what is kept is its hash, in the configuration.
+pub(crate) fn token(args: &MakeToken) -> anyhow::Result<ExitCode> {
+    Role::from_parts(&args.role, args.group.clone(), args.owner.clone())?;
+    let token = auth::make();
+    let hash = auth::hash(&token);
+    if args.json {
+        let MakeToken { role, group, owner, .. } = args;
+        let made = serde_json::json!({ "token": token, "hash": hash, "role": role, "group": group, "owner": owner });
+        print::out(&print::json(&made)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    print::out(&token)?;
+    let mut entry = format!("[tokens.{}]\nhash = {}\nrole = {}", quoted(&args.name), quoted(&hash), quoted(&args.role));
+    for (key, value) in [("group", &args.group), ("owner", &args.owner)] {
+        if let Some(value) = value {
+            entry.push_str(&format!("\n{key} = {}", quoted(value)));
+        }
+    }
+    eprintln!("\nThat is the token; it is not shown again. Put this into the server's configuration:\n\n{entry}");
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `turnabout migrate`: brings the tables up to date, as every start does; here before the rest of an update.

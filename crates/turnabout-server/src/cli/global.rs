@@ -1,6 +1,7 @@
 //! What all commands have in common: which configuration, and which store or server.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use turnabout::Jobs;
@@ -46,7 +47,7 @@ impl Global {
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
         match &self.server {
             Some(server) => self.remote(server),
-            None => Ok(local(&open_existing(&self.read()?).await?)),
+            None => local(&open_existing(&self.read()?).await?),
         }
     }
 
@@ -54,7 +55,7 @@ impl Global {
     pub(crate) async fn client_or_new(&self) -> anyhow::Result<Client> {
         match &self.server {
             Some(server) => self.remote(server),
-            None => Ok(local(&open(&self.read()?).await?)),
+            None => local(&open(&self.read()?).await?),
         }
     }
 
@@ -91,12 +92,14 @@ impl Global {
 }
 
 /// The API on these jobs, without a socket.
-pub(crate) fn local(jobs: &Jobs) -> Client {
+pub(crate) fn local(jobs: &Jobs) -> anyhow::Result<Client> {
     let settings = ApiSettings {
         max_body: usize::MAX,
+        // Whoever waits can stop waiting.
+        timeout: Duration::from_hours(24),
         ..ApiSettings::default()
     };
-    Client::Local(Server::new(jobs, settings).inside())
+    Ok(Client::Local(Server::new(jobs, settings).inside()?))
 }
 
 /// Opens the store; a file is made if it does not exist.

@@ -9,7 +9,7 @@ use turnabout::{Executor, ExecutorHandle, Jobs, LogLimits};
 
 use super::global::{self, Global};
 use super::signals::Signals;
-use crate::api::{ApiSettings, Bound, Server};
+use crate::api::{Bound, Server};
 use crate::config::{Config, Flags};
 use crate::tasks;
 
@@ -106,26 +106,24 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
 
 async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
     let jobs = global::open(config).await?;
-    let executor = if args.no_executor {
-        None
-    } else {
-        Some(Arc::new(executor(&jobs, config)?.start().await?))
-    };
     let stop = CancellationToken::new();
-    let api = if args.no_api {
+    // First what can be refused, so that nothing is registered in vain.
+    let mut api = if args.no_api {
         None
     } else {
-        let settings = ApiSettings {
-            address: config.api.address,
-            ..ApiSettings::default()
-        };
-        let mut server = Server::new(&jobs, settings).stop(&stop);
-        if let Some(executor) = &executor {
-            server = server.executor(executor);
-        }
-        Some(server.bind().await?)
+        Some(Server::new(&jobs, config.api_settings()?).stop(&stop).bind().await?)
     };
-    Ok(Parts { executor, api, stop })
+    let mut handle = None;
+    if !args.no_executor {
+        let executor = Arc::new(executor(&jobs, config)?.start().await?);
+        api = api.map(|api| api.executor(&executor));
+        handle = Some(executor);
+    }
+    Ok(Parts {
+        executor: handle,
+        api,
+        stop,
+    })
 }
 
 /// An executor as the configuration says.

@@ -3,6 +3,7 @@
 use super::trouble::{Origin, Trouble};
 use super::value::Inherit;
 use super::{Config, Task};
+use crate::auth::Role;
 use crate::tasks::template::Template;
 
 /// Settings of a task that only make sense for a program, and those only for a URL.
@@ -51,6 +52,16 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
                 &full("max-running"),
                 "0 would never let a job run; use `paused = true` for that".to_owned(),
             );
+        }
+    }
+    for (name, token) in &config.tokens {
+        let hex = token.hash.strip_prefix("sha256:").unwrap_or_default();
+        if hex.len() != 64 || !hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+            let message = "`hash` is not the hash of a token; `turnabout token` makes one".to_owned();
+            complain(&format!("tokens.{name}"), message);
+        }
+        if let Err(error) = Role::from_parts(&token.role, token.group.clone(), token.owner.clone()) {
+            complain(&format!("tokens.{name}"), error.to_string());
         }
     }
     for (name, task) in &config.tasks {

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 use super::section::Section;
 use super::trouble::{Origin, Trouble, nearest};
 use super::value::{Given, kind};
-use super::{Config, Task, dotted};
+use super::{Config, dotted};
 
 /// A file as it was read.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +54,7 @@ impl Reader<'_> {
             return self.setting("", key, value);
         };
         match name {
-            "tasks" | "groups" => {
+            _ if Config::NAMED.contains(&name) => {
                 for (entry, value) in table {
                     self.entry(name, entry, value);
                 }
@@ -66,10 +66,10 @@ impl Reader<'_> {
             }
             _ => {
                 let known = Config::FIXED.iter().copied().filter(|name| !name.is_empty());
-                let message = match nearest(name, known.clone().chain(["tasks", "groups"])) {
+                let message = match nearest(name, known.clone().chain(Config::NAMED.iter().copied())) {
                     Some(near) => format!("there is no section [{name}]; did you mean [{near}]?"),
                     None => format!(
-                        "there is no section [{name}]; the sections are {}, tasks.NAME, groups.NAME",
+                        "there is no section [{name}]; the sections are {}, tasks.NAME, groups.NAME, tokens.NAME",
                         known.collect::<Vec<_>>().join(", ")
                     ),
                 };
@@ -78,7 +78,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `[tasks.NAME]` or `[groups.NAME]`.
+    /// `[tasks.NAME]`, `[groups.NAME]` or `[tokens.NAME]`.
     fn entry(&mut self, section: &str, entry: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'_>>) {
         let name = entry.get_ref().to_string();
         let Some(table) = value.get_ref().as_table() else {
@@ -91,11 +91,7 @@ impl Reader<'_> {
         let full = format!("{section}.{name}");
         let place = Origin::File(self.file.name.clone(), entry.span());
         self.config.origins.insert(full.clone(), place);
-        if section == "tasks" {
-            self.config.tasks.insert(name, Task::default());
-        } else {
-            self.config.groups.insert(name, super::Group::default());
-        }
+        self.config.add(section, name);
         for (key, value) in table {
             self.setting(&full, key, value);
         }

@@ -250,3 +250,13 @@ choice! {
         Json = "json",
     }
 }
+
+choice! {
+    /// How JWTs are signed.
+    JwtSigned {
+        /// By a secret that both sides know.
+        Hs256 = "HS256",
+        /// By a private key whose public half is known here.
+        EdDsa = "EdDSA",
+    }
+}

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use toml::de::DeValue;
 
 use super::section::Section;
-use super::{Config, Group, Origin, Task, dotted, variable};
+use super::{Config, Group, Origin, Task, Token, dotted, variable};
 
 /// All sections, in the order of the file.
 fn sections(config: &Config) -> Vec<(String, &dyn Section)> {
@@ -21,7 +21,8 @@ fn sections(config: &Config) -> Vec<(String, &dyn Section)> {
         .groups
         .iter()
         .map(|(name, group)| (format!("groups.{name}"), group as &dyn Section));
-    fixed.chain(tasks).chain(groups).collect()
+    let tokens = config.tokens.iter().map(|(name, token)| (format!("tokens.{name}"), token as &dyn Section));
+    fixed.chain(tasks).chain(groups).chain(tokens).collect()
 }
 
 /// A name as it is written between the brackets of a section.
@@ -125,6 +126,7 @@ pub(crate) fn reference() -> String {
     }
     describe(&mut out, "tasks.NAME", "tasks.extract-text", &Task::default());
     describe(&mut out, "groups.NAME", "groups.acme", &Group::default());
+    describe(&mut out, "tokens.NAME", "tokens.acme", &Token::default());
     out
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use turnabout::{Fairness, Priority};
 
-use super::kinds::{ExitCodes, LogFormat, ResultFrom, Scheme, Secret, Size, Stdin, StoreUrl};
+use super::kinds::{ExitCodes, JwtSigned, LogFormat, ResultFrom, Scheme, Secret, Size, Stdin, StoreUrl};
 use super::section::section;
 use super::value::Inherit;
 
@@ -73,6 +73,51 @@ section! {
     Api {
         /// Where it listens. On an address that others can reach it does not start without tokens.
         address: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)), flag "address";
+        /// Names by which the server may be called on loopback, besides localhost and its addresses.
+        hosts: Vec<String> = Vec::new(), like "[\"jobs.internal\"]";
+        /// Web pages of these origins may call the API.
+        cors_origins: Vec<String> = Vec::new(), like "[\"https://app.example.org\"]";
+        /// Whether /metrics can be read without a token.
+        open_metrics: bool = false;
+        /// So many requests a second may be made with one token, on average.
+        rate: u32 = 100;
+        /// So many of them at once.
+        rate_burst: u32 = 200;
+        /// A request's body is no longer.
+        max_body: Size = Size(8 << 20);
+        /// A request's head is no longer.
+        max_head: Size = Size(32 << 10);
+        /// A request is answered within this time, or refused. Streams go on.
+        timeout: Duration = Duration::from_secs(30);
+        /// So many connections are open at the most.
+        connections: u32 = 4096;
+        /// A stream of events that has nothing to tell says so this often.
+        heartbeat: Duration = Duration::from_secs(15);
+        /// How long answers that are on their way may take once the server is told to stop.
+        shutdown: Duration = Duration::from_secs(10);
+        /// Accept JWTs whose signature this key confirms: a file with the secret (HS256), or with the public key as PEM
+        /// (EdDSA). They have to say when they end (exp) and a role: admin, group or owner, with `group` and `owner`.
+        jwt_key_file: Option<String> = None, like "\"/etc/turnabout/jwt.pem\"";
+        /// How they are signed: "HS256" or "EdDSA".
+        jwt_algorithm: JwtSigned = JwtSigned::Hs256;
+        /// They must be issued by this one.
+        jwt_issuer: Option<String> = None, like "\"https://login.example.org\"";
+        /// They must be meant for this one.
+        jwt_audience: Option<String> = None, like "\"turnabout\"";
+    }
+}
+
+section! {
+    /// A token for the API. `turnabout token` makes one, and prints what to write here.
+    Token {
+        /// The token's hash.
+        hash: String = String::new(), like "\"sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"";
+        /// What it allows: "admin" (everything), "group" (the jobs of one group) or "owner" (those of one owner in it).
+        role: String = "admin".to_owned();
+        /// The group that it is for.
+        group: Option<String> = None, like "\"acme\"";
+        /// The owner that it is for.
+        owner: Option<String> = None, like "\"ada\"";
     }
 }
 

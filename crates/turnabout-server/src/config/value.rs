@@ -55,7 +55,7 @@ pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
 }
 
 /// A text as TOML writes it.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     // JSON's escapes are TOML's, but for DEL, which TOML wants escaped.
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

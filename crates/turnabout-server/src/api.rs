@@ -28,6 +28,7 @@
 //! ```
 
 mod caller;
+mod events;
 mod executors;
 mod extract;
 mod guard;
@@ -39,6 +40,7 @@ mod serve;
 mod settings;
 mod state;
 mod stream;
+mod summary;
 pub(crate) mod types;
 
 pub(crate) use serve::{Bound, Server};

@@ -13,8 +13,10 @@ use crate::error::{Error, Result};
 use crate::lifecycle::Standing;
 
 mod attempt;
+mod brief;
 
 pub use attempt::Attempt;
+pub use brief::Brief;
 
 /// A job's name for life: a UUID of version 7, so that ids sort by the time they were made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -42,7 +44,6 @@ impl JobId {
     }
 
     /// The lowest possible id made at `moment`: the bounds of a day's partition, for one.
-    #[cfg(any(test, feature = "postgres"))]
     pub(crate) fn floor(moment: Timestamp) -> Self {
         let millis = u128::try_from(moment.as_millisecond()).unwrap_or(0);
         Self(Uuid::from_u128(millis << 80))

@@ -30,6 +30,7 @@ use crate::turn::{Charge, Turns};
 
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+pub mod overview;
 mod telling;
 
 pub use telling::{LogEnd, LogLines, Report};
@@ -197,6 +198,8 @@ pub struct Beat {
     pub held: Vec<(JobId, i64, bool)>,
     /// All registered executors and their heartbeat numbers, to notice who falls silent.
     pub peers: Vec<(Uuid, i64)>,
+    /// Whether it is to take no more jobs.
+    pub draining: bool,
 }
 
 /// Which jobs to list. Everything that is given must hold.
@@ -273,11 +276,14 @@ pub struct Standpoint {
     pub settings: (GroupSettings, TaskLimits),
 }
 
-/// Where jobs live. About fifteen verbs, each on batches.
+/// Where jobs live. About twenty verbs, each on batches; what stands beside a job's life is in [`overview`].
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// The clock that counts.
     fn clock(&self) -> &Clock;
+
+    /// What those ask who look after the whole, or follow many jobs.
+    fn overview(&self) -> &dyn overview::Overview;
 
     /// A new receiver of signals.
     fn signals(&self) -> broadcast::Receiver<Signal>;

@@ -4,6 +4,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use turnabout::Job;
 
+use super::extract::no_nul;
 use super::types::{Code, Problem};
 use crate::auth::Role;
 
@@ -50,6 +51,11 @@ impl Caller {
         group: Option<String>,
         owner: Option<String>,
     ) -> Result<(Option<String>, Option<String>), Problem> {
+        for (what, said) in [("group", &group), ("owner", &owner)] {
+            if let Some(said) = said {
+                no_nul(what, said)?;
+            }
+        }
         let own = |what: &str, said: Option<String>, own: Option<&str>| match (said, own) {
             (Some(said), Some(own)) if said != own => Err(Problem::new(
                 Code::Forbidden,

@@ -3,10 +3,54 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use turnabout::store::overview::Member;
+use uuid::Uuid;
 
 use super::caller::Caller;
 use super::state::App;
-use super::types::{Code, Problem, Running};
+use super::extract::{Body, Name};
+use super::types::{Code, DrainRequest, DrainView, ExecutorView, Executors, Problem, Running};
+
+/// List executors
+#[utoipa::path(get, path = "/api/v1/executors", tag = "executors", operation_id = "listExecutors",
+    responses((status = 200, body = Executors, description = "All that are registered, by name")))]
+pub(super) async fn list(State(app): State<App>, caller: Caller) -> Result<Json<Executors>, Problem> {
+    caller.admin()?;
+    let members = app.jobs.executors().await?;
+    let view = |member: Member| ExecutorView {
+        id: member.info.incarnation,
+        name: member.info.name,
+        slots: member.info.slots,
+        queues: member.info.queues,
+        tasks: member.info.tasks,
+        version: member.info.version,
+        seen: member.seen,
+        held: member.held,
+        draining: member.draining,
+    };
+    Ok(Json(Executors {
+        executors: members.into_iter().map(view).collect(),
+    }))
+}
+
+/// Drain an executor
+///
+/// It takes no more jobs (or takes them again), from its next heartbeat on, and goes on with what it has in hand.
+#[utoipa::path(post, path = "/api/v1/executors/{id}/drain", tag = "executors", operation_id = "drainExecutor",
+    params(("id" = Uuid, Path, description = "The executor")), request_body = DrainRequest,
+    responses((status = 200, body = DrainView, description = "It will")))]
+pub(super) async fn drain(
+    State(app): State<App>,
+    caller: Caller,
+    Name(id): Name<Uuid>,
+    Body(DrainRequest { drain }): Body<DrainRequest>,
+) -> Result<Json<DrainView>, Problem> {
+    caller.admin()?;
+    if !app.jobs.drain(id, drain).await? {
+        return Err(Problem::new(Code::NotFound, format!("there is no executor {id}")));
+    }
+    Ok(Json(DrainView { id, draining: drain }))
+}
 
 /// Look for jobs now
 ///

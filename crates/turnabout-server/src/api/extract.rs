@@ -28,6 +28,14 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
+/// Databases take no NUL in a text.
+pub(super) fn no_nul(field: &str, text: &str) -> Result<(), Problem> {
+    if text.contains('\0') {
+        return Err(Problem::invalid(field, "it contains a NUL character"));
+    }
+    Ok(())
+}
+
 fn of_body(rejection: &JsonRejection) -> Problem {
     let text = rejection.body_text();
     match rejection.status() {

@@ -20,7 +20,7 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use super::state::App;
 use super::types::{Code, Problem};
-use super::{executors, guard, info, jobs};
+use super::{events, executors, guard, info, jobs, summary};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -33,6 +33,8 @@ use super::{executors, guard, info, jobs};
     components(schemas(Problem)),
     tags(
         (name = "jobs", description = "Submit jobs, look at them, change them"),
+        (name = "events", description = "What becomes of jobs, live"),
+        (name = "summary", description = "How the whole is doing"),
         (name = "executors", description = "Who runs jobs"),
         (name = "info", description = "The program itself"),
     )
@@ -52,6 +54,11 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(jobs::attempts))
         .routes(routes!(jobs::result))
         .routes(routes!(jobs::explain))
+        .routes(routes!(events::events))
+        .routes(routes!(summary::summary))
+        .routes(routes!(summary::groups))
+        .routes(routes!(executors::list))
+        .routes(routes!(executors::drain))
         .routes(routes!(executors::notify))
         .routes(routes!(executors::running))
         .routes(routes!(executors::shutdown_and_exit))

@@ -1,5 +1,6 @@
 //! What goes over the wire, in both directions: the server writes it, the command line's client reads it.
 
+mod event;
 mod executor;
 mod job;
 mod list;
@@ -7,7 +8,8 @@ mod problem;
 mod submit;
 mod summary;
 
-pub(crate) use executor::{DrainView, ExecutorView, Executors, Running};
+pub(crate) use event::BriefView;
+pub(crate) use executor::{DrainRequest, DrainView, ExecutorView, Executors, Running};
 pub(crate) use job::{AttemptView, Attempts, CancelOutcome, Cancelled, Explained, JobView, LineView, LogView};
 pub(crate) use list::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery};
 pub(crate) use problem::{Code, Problem};

@@ -14,6 +14,7 @@ mod lifecycle;
 mod logs;
 mod looking;
 mod oracle;
+mod overview;
 mod progress;
 mod retention;
 mod rotation;

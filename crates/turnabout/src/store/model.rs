@@ -6,10 +6,11 @@
 mod change;
 mod claim;
 mod look;
+mod overview;
 mod submit;
 mod tell;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -56,6 +57,11 @@ struct Tables {
     /// Attempts that were not their job's last.
     attempts: BTreeMap<JobId, Vec<Attempt>>,
     executors: BTreeMap<Uuid, ExecutorInfo>,
+    /// When each executor was last heard of.
+    seen: HashMap<Uuid, Timestamp>,
+    /// Executors that are to take no more jobs.
+    draining: HashSet<Uuid>,
+    feed: overview::Feed,
     tasks: BTreeMap<String, TaskSettings>,
     rings: HashMap<String, Ring>,
     accounts: HashMap<(String, String), f64>,
@@ -134,6 +140,10 @@ impl Model {
             }
         }
         self.signal(Signal::Changed(job.id));
+        let last = change.place == Place::History && self.options.retention.is_zero();
+        if change.place != Place::Gone {
+            tables.feed.tell(now, &job, last);
+        }
         if job.cancelling && is_held {
             self.signal(Signal::Cancel(job.id));
         }
@@ -217,6 +227,10 @@ impl Store for Model {
         &self.options.clock
     }
 
+    fn overview(&self) -> &dyn super::overview::Overview {
+        self
+    }
+
     fn signals(&self) -> broadcast::Receiver<Signal> {
         self.signals.subscribe()
     }
@@ -272,6 +286,7 @@ impl Store for Model {
     async fn register(&self, executor: &ExecutorInfo, _kind: &str, tasks: &[TaskSettings]) -> Result<()> {
         let tables = &mut *self.tables();
         tables.executors.insert(executor.incarnation, executor.clone());
+        tables.seen.insert(executor.incarnation, self.now());
         for task in tasks {
             tables.tasks.insert(task.name.clone(), task.clone());
         }

@@ -30,11 +30,13 @@ use crate::turn::Charge;
 mod change;
 mod connect;
 mod executors;
+mod feed;
 mod insert;
 mod listen;
 mod log;
 mod marks;
 mod migrate;
+mod overview;
 mod peek;
 mod prune;
 mod read;
@@ -73,6 +75,7 @@ pub struct PostgresStore {
     /// For what goes on after a caller has gone.
     me: Weak<Self>,
     listener: tokio::task::AbortHandle,
+    feed: feed::Feed,
     /// Every peek goes by the marks, as far as there are any.
     #[cfg(test)]
     pub(crate) always_by_marks: std::sync::atomic::AtomicBool,
@@ -89,8 +92,16 @@ impl PostgresStore {
         let name = connect::name(&config);
         prepare(&config, &options, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
-        let listener = tokio::spawn(listen::listen(config.clone(), options.schema.clone(), signals.clone()));
+        let watched = Arc::new(tokio::sync::Notify::new());
+        let listening = listen::listen(
+            config.clone(),
+            options.schema.clone(),
+            signals.clone(),
+            Arc::clone(&watched),
+        );
+        let listener = tokio::spawn(listening);
         let pool = connect::pool(&config, options.connections)?;
+        let (feed, hints) = feed::Feed::new();
         let store = Arc::new_cyclic(|me| Self {
             pool,
             sql: Sql::new(&options.schema),
@@ -103,10 +114,13 @@ impl PostgresStore {
             together: Together::default(),
             me: me.clone(),
             listener: listener.abort_handle(),
+            feed,
             #[cfg(test)]
             always_by_marks: std::sync::atomic::AtomicBool::default(),
         });
+        tokio::spawn(feed::write(Arc::downgrade(&store), hints, watched));
         store.measure_offset().await?;
+        store.look_for_watchers().await?;
         store.ensure_days().await?;
         Ok(store)
     }
@@ -157,11 +171,14 @@ impl PostgresStore {
         let _ = self.signals.send(signal);
     }
 
-    fn signal_changed(&self, ids: impl IntoIterator<Item = JobId>) {
+    fn signal_changed(&self, ids: impl IntoIterator<Item = JobId> + Clone) {
         if self.signals.receiver_count() > 0 {
-            for id in ids {
+            for id in ids.clone() {
                 self.signal(Signal::Changed(id));
             }
+        }
+        if self.is_watched() {
+            self.hint(ids);
         }
     }
 }
@@ -205,6 +222,10 @@ async fn prepare(config: &Config, options: &StoreOptions, name: &str) -> Result<
 impl Store for PostgresStore {
     fn clock(&self) -> &Clock {
         &self.options.clock
+    }
+
+    fn overview(&self) -> &dyn super::overview::Overview {
+        self
     }
 
     fn signals(&self) -> broadcast::Receiver<Signal> {
@@ -264,7 +285,11 @@ impl Store for PostgresStore {
     }
 
     async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
-        self.beat(executor, beat).await
+        let beat = self.beat(executor, beat).await?;
+        if let Err(error) = self.look_for_watchers().await {
+            tracing::debug!(error = %error.chain(), "who watches is looked up with the next heartbeat");
+        }
+        Ok(beat)
     }
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {

@@ -23,9 +23,11 @@ mod changes;
 mod chores;
 mod desk;
 mod fault;
+mod feed;
 mod logs;
 mod members;
 mod open;
+mod overview;
 mod peek;
 mod rows;
 mod settings;
@@ -151,6 +153,10 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    fn overview(&self) -> &dyn super::overview::Overview {
+        self
     }
 
     fn signals(&self) -> broadcast::Receiver<Signal> {

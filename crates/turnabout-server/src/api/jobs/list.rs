@@ -61,7 +61,7 @@ pub(in super::super) async fn list(
     }))
 }
 
-fn parse_ids(text: &str) -> Result<Vec<JobId>, Problem> {
+pub(in super::super) fn parse_ids(text: &str) -> Result<Vec<JobId>, Problem> {
     let ids: Vec<JobId> = text
         .split(',')
         .filter(|part| !part.is_empty())

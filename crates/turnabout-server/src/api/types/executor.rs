@@ -23,7 +23,7 @@ pub(crate) struct ExecutorView {
     /// The program's version.
     pub(crate) version: String,
     /// When it was last heard of.
-    pub(crate) seen: Option<Timestamp>,
+    pub(crate) seen: Timestamp,
     /// How many jobs it has in hand.
     pub(crate) held: u64,
     /// Whether it takes no more jobs.
@@ -35,6 +35,14 @@ pub(crate) struct ExecutorView {
 pub(crate) struct Executors {
     /// In the order of their names.
     pub(crate) executors: Vec<ExecutorView>,
+}
+
+/// Whether an executor is to take no more jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DrainRequest {
+    /// True: it takes no more. False: it takes jobs again.
+    pub(crate) drain: bool,
 }
 
 /// An executor that was told to take no more jobs.

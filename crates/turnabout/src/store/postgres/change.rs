@@ -39,6 +39,7 @@ impl PostgresStore {
         self.write_changes(&tx, &changed).await?;
         tx.commit().await.map_err(&failed)?;
         self.announce_changes(&changed);
+        self.hint_ended(&changed);
         Ok(changed)
     }
 

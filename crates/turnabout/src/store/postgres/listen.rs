@@ -1,10 +1,11 @@
 //! Listening for what other processes announce.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::poll_fn;
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 use tokio_postgres::{AsyncMessage, Config, NoTls};
 
 use crate::job::JobId;
@@ -12,10 +13,15 @@ use crate::store::Signal;
 
 /// Listens until the store is dropped. A connection that is lost is made again; what was announced meanwhile is lost
 /// too, so everyone is told to look.
-pub(super) async fn listen(config: Config, channel: String, signals: broadcast::Sender<Signal>) {
+pub(super) async fn listen(
+    config: Config,
+    channel: String,
+    signals: broadcast::Sender<Signal>,
+    watched: Arc<Notify>,
+) {
     let mut pause = Duration::from_millis(100);
     loop {
-        match listen_once(&config, &channel, &signals).await {
+        match listen_once(&config, &channel, &signals, &watched).await {
             Ok(()) => pause = Duration::from_millis(100),
             Err(error) => {
                 tracing::warn!(error = %crate::error::chain(&error), "cannot listen; trying again");
@@ -31,6 +37,7 @@ async fn listen_once(
     config: &Config,
     channel: &str,
     signals: &broadcast::Sender<Signal>,
+    watched: &Notify,
 ) -> Result<(), tokio_postgres::Error> {
     let (client, mut connection) = config.connect(NoTls).await?;
     let mut messages = poll_fn(move |cx| connection.poll_message(cx));
@@ -44,8 +51,10 @@ async fn listen_once(
                 begun = true;
                 // No receiver: nobody waits.
                 let _ = signals.send(Signal::Ready);
+                watched.notify_one();
             }
             message = messages.next() => match message {
+                Some(Ok(AsyncMessage::Notification(note))) if note.payload() == "watched" => watched.notify_one(),
                 Some(Ok(AsyncMessage::Notification(note))) => {
                     if let Some(signal) = parse(note.payload()) {
                         let _ = signals.send(signal);

@@ -92,10 +92,12 @@ impl PostgresStore {
         executor: Uuid,
         jobs: &[Settle],
     ) -> Result<HashSet<JobId>, tokio_postgres::Error> {
+        let last = self.last_of(jobs).await;
         let tx = Tx::on(client);
         let (written, freed) = self.write_in(&tx, Some(Mode::Durable), Some(executor), jobs).await?;
         drop(tx.finish());
         self.announce(jobs, &written, freed);
+        self.hint_last(last, &written);
         Ok(written)
     }
 

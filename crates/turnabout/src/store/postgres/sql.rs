@@ -41,10 +41,10 @@ macro_rules! statements {
 }
 statements! {
     attempts, beat, bury, caps, check, claim, claim_heads, claim_merged, clock, copy, counts, days, delete, deregister,
-    detached, doze, draw, draw_seqs, ended, enter, expired, finish, forget, forget_reports, give_back, held, holders,
-    insert, insert_plain, lines, list, lock, lock_all_caps, lock_caps, lock_due, lock_ended, lock_expired, lock_held,
-    lock_ring, log, log_ends, move_ring, next_due, notify, open_accounts, orphans, peek, peek_marked, peers,
+    detached, doze, drain, draw, draw_seqs, ended, enter, executors, expired, feed, finish, forget, forget_reports, give_back, group_sums, held, hints, holders,
+    insert, insert_plain, lines, list, lock, lock_all_caps, lock_caps, lock_due, lock_ended, lock_expired, lock_held, lock_hints,
+    lock_ring, log, log_ends, lost_hints, move_ring, next_due, notify, open_accounts, orphans, peek, peek_marked, peers,
     prune_accounts, prune_attempts, prune_logs, prune_reports, prune_rows, publish, read, read_ended, refill, register,
     register_ring, report, request_cancel, restart, set_cap, set_group, set_task, set_version, settings,
-    settings_version, share, standpoint, start, tasks, unset_group, unset_task, wake, wake_others, withdraw,
+    settings_version, share, standpoint, start, sums, tally, tasks, tell, unset_group, unset_task, wake, wake_others, watch, withdraw,
 }

@@ -7,6 +7,7 @@ use tracing_subscriber::EnvFilter;
 pub(crate) mod change;
 mod client;
 pub(crate) mod config;
+pub(crate) mod demo;
 pub(crate) mod few;
 mod filter;
 pub(crate) mod global;
@@ -72,6 +73,8 @@ pub(crate) enum Command {
     Migrate,
     /// Print what a shell needs to complete these commands
     Completions(few::Completions),
+    /// Watch a hundred groups share a few slots, one of which floods
+    Demo(demo::Demo),
     /// Measure how fast jobs are submitted, run and shared out on this machine
     Bench(turnabout_bench::Bench),
     /// Show how fair each rule is, with simulated and real executors

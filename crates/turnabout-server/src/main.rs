@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::api::types::BulkVerb;
-use crate::cli::{Cli, Command, change, few, jobs, logs, overview, serve, show, submit};
+use crate::cli::{Cli, Command, change, demo, few, jobs, logs, overview, serve, show, submit};
 
 mod api;
 mod auth;
@@ -38,6 +38,7 @@ async fn main() -> ExitCode {
         Command::Migrate => few::migrate(global).await,
         Command::Completions(args) => few::completions(&args),
         // They make stores of their own.
+        Command::Demo(args) => demo::run(args).await,
         Command::Bench(args) => turnabout_bench::run(args).await.map(|()| ExitCode::SUCCESS),
         Command::Lab(args) => turnabout_bench::lab::run(args).await.map(|()| ExitCode::SUCCESS),
     };

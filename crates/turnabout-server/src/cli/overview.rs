@@ -107,7 +107,7 @@ pub(crate) async fn executors(global: &Global, args: Overview) -> anyhow::Result
             executor.queues.join(","),
             executor.tasks.join(","),
             executor.version.clone(),
-            print::ago(executor.seen),
+            print::ago(Some(executor.seen)),
             if executor.draining { "drains" } else { "" }.to_owned(),
         ]
     };

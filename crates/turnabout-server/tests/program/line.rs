@@ -10,10 +10,9 @@ use crate::place::Place;
 pub(crate) fn the_same_commands_work_on_a_server_and_on_a_database(place: &Place) {
     let server = place.serve(&["--name", "one"]);
     for target in [&["--server", &server.url][..], &[]] {
-        let with = |args: &[&str]| [args, target].concat();
-        let ask = |args: &[&str]| place.ask(&with(args));
-        let ask_json = |args: &[&str]| place.ask_json(&with(&[args, &["--json"]].concat()));
-        let complaint = |args: &[&str]| place.complaint(&with(args));
+        let ask = |args: &[&str]| place.ask(&[args, target].concat());
+        let ask_json = |args: &[&str]| place.ask_json(&[args, &["--json"], target].concat());
+        let complaint = |args: &[&str]| place.complaint(&[args, target].concat());
         let group = if target.is_empty() { "database" } else { "server" };
 
         let id = ask(&["submit", "sleep", r#"{"seconds": 0}"#, "--group", group, "--wait"]);

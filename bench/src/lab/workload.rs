@@ -187,6 +187,7 @@ impl Workload {
             let settings = GroupSettings {
                 weight: group.weight,
                 max_running: group.cap,
+                max_unfinished: None,
                 paused: false,
             };
             (group.name.clone(), settings)

@@ -39,6 +39,7 @@ fn claim(picks: &[Pick]) -> Vec<Claimed> {
         for _ in 0..pick.jobs {
             jobs.push(Claimed {
                 id: JobId::new(),
+                prepared: true,
                 number: 1,
                 task: TASK.to_owned(),
                 group: pick.group.clone(),

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use crate::error::{Error, Result};
 use crate::executor::hand::Held;
 use crate::executor::news::News;
-use crate::job::{JobId, Meta, Priority};
+use crate::job::{Claim, Job, JobId, Meta, Priority};
 use crate::jobs::Jobs;
 use crate::log::JobLog;
 use crate::progress::{Cancelled, Progress};
 use crate::submit::{Submission, Submit};
-use crate::task::Task;
+use crate::task::{Args, Task};
+use crate::transaction::Transaction;
 
 /// The surroundings of one attempt: the application's state, the job, and whether it should stop.
 ///
@@ -27,6 +29,13 @@ pub(crate) struct Core {
     pub(crate) last: bool,
     /// Says when the handler has something to tell.
     pub(crate) news: Arc<News>,
+    /// The incarnation that holds the job.
+    pub(crate) executor: uuid::Uuid,
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "only PostgreSQL has transactions for handlers")
+    )]
+    pub(crate) transaction: Option<Arc<Transaction>>,
 }
 
 impl<S> Context<S> {
@@ -116,6 +125,61 @@ impl<S> Context<S> {
         self.core.held.log(&self.core.news)
     }
 
+    /// The transaction that the executor has begun for this attempt, since the task
+    /// [declares one](crate::Task::TRANSACTION). It is committed together with the job's success when the handler has
+    /// returned, and rolled back in any other case.
+    ///
+    /// ```no_run
+    /// # use serde::{Deserialize, Serialize};
+    /// use turnabout::{Context, Isolation, Task, TaskResult};
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Duplicate { table: i64 }
+    ///
+    /// impl Task for Duplicate {
+    ///     const NAME: &'static str = "duplicate";
+    ///     const TRANSACTION: Option<Isolation> = Some(Isolation::RepeatableRead);
+    /// }
+    ///
+    /// async fn duplicate(cx: Context, task: Duplicate) -> TaskResult<u64> {
+    ///     let tx = cx.transaction()?;
+    ///     let copied = "insert into cell select nextval('table'), cell.value from cell where table_id = $1";
+    ///     Ok(tx.execute(copied, &[&task.table]).await?)
+    /// }
+    /// ```
+    #[cfg(feature = "postgres")]
+    pub fn transaction(&self) -> Result<&Transaction> {
+        self.core.transaction.as_deref().ok_or_else(|| {
+            Error::invalid(
+                "transaction",
+                format!("the task `{}` declares none; set `Task::TRANSACTION`", self.task()),
+            )
+        })
+    }
+
+    /// The claim by which this executor holds the job, for handlers that bring a database driver of their own: in their
+    /// transaction, as its last statement, they run `select turnabout.finish($1, $2)` with the job's id and this claim
+    /// (as text), commit, and return; then what they wrote and the job's success are one. If that statement fails, the
+    /// job is being cancelled or was given to someone else: roll back, and return the error.
+    ///
+    /// Makes sure that the start is recorded, so that nothing but a cancel or a loss changes the job until then.
+    pub async fn claim(&self) -> Result<Claim> {
+        let Core {
+            held, jobs, executor, ..
+        } = &self.core;
+        held.record_start(jobs.store(), *executor).await?;
+        Ok(Claim {
+            executor: *executor,
+            number: held.job.number,
+        })
+    }
+
+    /// Waits for something async in a handler that blocks ([`Executor::blocking_task`](crate::Executor::blocking_task)):
+    /// `cx.block_on(cx.submit(next))?`. Panics in an async handler, which should await it instead.
+    pub fn block_on<F: IntoFuture>(&self, future: F) -> F::Output {
+        tokio::runtime::Handle::current().block_on(future.into_future())
+    }
+
     /// The handle on all jobs.
     pub fn jobs(&self) -> &Jobs {
         &self.core.jobs
@@ -143,6 +207,63 @@ impl<S> Clone for Context<S> {
             core: self.core.clone(),
             state: Arc::clone(&self.state),
         }
+    }
+}
+
+/// The surroundings of a hook: the application's state, and the job as it was when the hook came to be owed.
+pub struct HookContext<S = ()> {
+    job: Arc<Job>,
+    jobs: Jobs,
+    state: Arc<S>,
+}
+
+impl<S> HookContext<S> {
+    pub(crate) fn new(job: Job, jobs: Jobs, state: Arc<S>) -> Self {
+        Self {
+            job: Arc::new(job),
+            jobs,
+            state,
+        }
+    }
+
+    /// The application's state.
+    pub fn state(&self) -> &S {
+        &self.state
+    }
+
+    /// The job. It may be gone from the store by now, or have been restarted.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// The job's arguments. An error if they are not what the task expects, which may be why it failed.
+    pub fn task<T: Task>(&self) -> Result<T> {
+        T::decode(&Args::stored(&self.job.args)).map_err(|e| Error::invalid("arguments", e.to_string()))
+    }
+
+    /// The handle on all jobs.
+    pub fn jobs(&self) -> &Jobs {
+        &self.jobs
+    }
+}
+
+impl<S> Clone for HookContext<S> {
+    fn clone(&self) -> Self {
+        Self {
+            job: Arc::clone(&self.job),
+            jobs: self.jobs.clone(),
+            state: Arc::clone(&self.state),
+        }
+    }
+}
+
+impl<S> std::fmt::Debug for HookContext<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HookContext")
+            .field("job", &self.job.id)
+            .field("task", &self.job.task)
+            .field("state", &self.job.state)
+            .finish_non_exhaustive()
     }
 }
 

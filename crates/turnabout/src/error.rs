@@ -21,6 +21,14 @@ pub enum Error {
         /// What is wrong with it, and what would be right.
         why: String,
     },
+    /// The task does not accept these arguments. Nothing was stored.
+    #[error("{message}")]
+    Refused {
+        /// A word that programs can rely on.
+        code: String,
+        /// A sentence for people.
+        message: String,
+    },
     /// There is no such job (or not for this caller).
     #[error("there is no job {0}")]
     NotFound(JobId),
@@ -145,4 +153,13 @@ pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
         cause = error.source();
     }
     line
+}
+
+/// What a panic said.
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
 }

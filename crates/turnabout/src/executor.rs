@@ -10,28 +10,36 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::hook::Hook;
+use crate::job::Described;
 use crate::jobs::Jobs;
 use crate::log::LogLimits;
-use crate::task::{Task, TaskResult, TaskSettings};
+use crate::task::{Failure, Task, TaskResult, TaskSettings};
 use crate::turn::Fairness;
 
 mod attempt;
+mod blocking;
 mod claimer;
 mod finisher;
 pub(crate) mod hand;
 mod handle;
+mod hooks;
+mod inline;
 mod keeper;
 mod life;
 mod logger;
+mod mark;
 pub(crate) mod news;
 mod plan;
 mod registry;
 mod reporter;
 mod shutdown;
 mod sweeper;
+mod transaction;
 
 pub use handle::{ExecutorHandle, Health};
+pub use hooks::HookHandler;
 
 use handle::Control;
 use life::{Backoff, Life};
@@ -110,6 +118,45 @@ impl<S: Send + Sync + 'static> Executor<S> {
         self
     }
 
+    /// Adds a task by a handler that blocks, `fn(Context<S>, T) -> TaskResult<O>`: one that computes for long, or calls
+    /// something that does. It runs on a thread of its own; [`Context::block_on`] waits there for what is async.
+    ///
+    /// Such a handler cannot be dropped: one that is told to stop and does not keeps its slot, and its job, until it
+    /// returns, so that nobody else runs the job at the same time. (A shutdown does not wait for it for ever.)
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use turnabout::{Context, Executor, Jobs, Task, TaskResult};
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Primes { below: u64 }
+    ///
+    /// impl Task for Primes { const NAME: &'static str = "primes"; }
+    ///
+    /// fn primes(cx: Context, task: Primes) -> TaskResult<usize> {
+    ///     let mut count = 0;
+    ///     for n in 2..task.below {
+    ///         if n % 1000 == 0 {
+    ///             cx.check_cancelled()?;
+    ///         }
+    ///         count += usize::from((2..n).take_while(|d| d * d <= n).all(|d| n % d != 0));
+    ///     }
+    ///     Ok(count)
+    /// }
+    ///
+    /// # async fn example(jobs: Jobs) -> turnabout::Result<()> {
+    /// Executor::new(&jobs).blocking_task(primes).run().await
+    /// # }
+    /// ```
+    pub fn blocking_task<T, O, F>(mut self, handler: F) -> Self
+    where
+        T: Task,
+        O: Serialize,
+        F: Fn(Context<S>, T) -> TaskResult<O> + Send + Sync + 'static,
+    {
+        self.registry.add_blocking(&self.state, handler);
+        self
+    }
+
     /// Adds a task that has no type of its own, by its settings: its arguments are whatever the handler takes, such
     /// as a [`serde_json::Value`].
     pub fn task_named<T, O, F, Fut>(mut self, settings: TaskSettings, handler: F) -> Self
@@ -123,9 +170,90 @@ impl<S: Send + Sync + 'static> Executor<S> {
         self
     }
 
+    /// What to do when an attempt of a job of this task has failed, or when a job failed without one (it expired, or was
+    /// lost once too often). [`HookContext::job`] tells whether it will be tried again: then it is stuck, else failed.
+    ///
+    /// This and the other hooks run after the fact, at least once, on any executor that has them; they are noted in the
+    /// store together with what they are about, so that none is lost. One that fails is tried again a few times.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use turnabout::{Context, Executor, HookContext, Jobs, State, Task, TaskResult};
+    /// # #[derive(Serialize, Deserialize)] struct Import { file: String }
+    /// # impl Task for Import { const NAME: &'static str = "import"; }
+    /// # async fn import(_: Context, _: Import) -> TaskResult { Ok(()) }
+    /// async fn failed(cx: HookContext) -> TaskResult {
+    ///     let import: Import = cx.task()?;
+    ///     if cx.job().state == State::Failed {
+    ///         println!("{} could not be imported: {:?}", import.file, cx.job().error);
+    ///     }
+    ///     Ok(())
+    /// }
+    ///
+    /// # async fn example(jobs: Jobs) -> turnabout::Result<()> {
+    /// Executor::new(&jobs).task(import).on_error::<Import>(failed).run().await
+    /// # }
+    /// ```
+    pub fn on_error<T: Task>(mut self, hook: impl HookHandler<S>) -> Self {
+        self.registry.add_hook::<S, T>(&self.state, Hook::Error, hook);
+        self
+    }
+
+    /// What to do when a job of this task was cancelled, whether it waited or ran.
+    pub fn on_cancelled<T: Task>(mut self, hook: impl HookHandler<S>) -> Self {
+        self.registry.add_hook::<S, T>(&self.state, Hook::Cancelled, hook);
+        self
+    }
+
+    /// What to do when a job of this task is forgotten, because someone deletes it or it was kept for long enough: remove
+    /// its files, for one. The hook is given the job as it was.
+    pub fn before_delete<T: Task>(mut self, hook: impl HookHandler<S>) -> Self {
+        self.registry.add_hook::<S, T>(&self.state, Hook::Delete, hook);
+        self
+    }
+
+    /// How failures of this task are told to people and to programs. What is not described here keeps its own text
+    /// only.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use turnabout::{Context, Described, Executor, Jobs, Task, TaskResult};
+    /// # #[derive(Serialize, Deserialize)] struct Import { file: String }
+    /// # impl Task for Import { const NAME: &'static str = "import"; }
+    /// # async fn import(_: Context, _: Import) -> TaskResult { Ok(()) }
+    /// # async fn example(jobs: Jobs) -> turnabout::Result<()> {
+    /// Executor::new(&jobs)
+    ///     .task(import)
+    ///     .describe_error::<Import>(|failure| {
+    ///         failure.find::<std::io::Error>().map(|_| Described::new("unreadable", "The file cannot be read."))
+    ///     })
+    ///     .run()
+    ///     .await
+    /// # }
+    /// ```
+    pub fn describe_error<T: Task>(
+        mut self,
+        describe: impl Fn(&Failure<'_>) -> Option<Described> + Send + Sync + 'static,
+    ) -> Self {
+        self.registry.add_description::<T>(describe);
+        self
+    }
+
+    /// How long a hook may take (30 s).
+    pub fn hook_limit(mut self, limit: Duration) -> Self {
+        self.options.hook_limit = limit;
+        self
+    }
+
     /// How many jobs run at a time: as many as there are processors unless said otherwise.
     pub fn slots(mut self, slots: u32) -> Self {
         self.options.slots = slots as usize;
+        self
+    }
+
+    /// Takes no jobs by itself: only runs those that are submitted [inline](crate::Submit::inline), and keeps house.
+    pub fn inline_only(mut self) -> Self {
+        self.options.inline_only = true;
         self
     }
 
@@ -210,6 +338,13 @@ impl<S: Send + Sync + 'static> Executor<S> {
     /// trouble is waited out, and told by [`ExecutorHandle::health`].
     pub async fn start(self) -> Result<ExecutorHandle> {
         let plan = Arc::new(Plan::new(self.jobs, self.registry, self.options)?);
+        if let Some(task) = plan.registry.transactional() {
+            let offered = plan.jobs.store().offer_transactions(plan.slots.max(4));
+            offered.map_err(|error| match error {
+                Error::Invalid { what, why } => Error::invalid(what, format!("the task `{task}` wants one, but {why}")),
+                other => other,
+            })?;
+        }
         let health = Arc::default();
         let life = Life::new(Arc::clone(&plan), Arc::clone(&health));
         register(&life).await?;

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
+
 /// What is set for a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupSettings {
@@ -11,6 +13,8 @@ pub struct GroupSettings {
     pub weight: u32,
     /// At most so many of its jobs run at a time, over all executors.
     pub max_running: Option<u32>,
+    /// At most so many of its jobs may be unfinished: a submit past that is refused.
+    pub max_unfinished: Option<u32>,
     /// Whether none of its jobs is taken.
     pub paused: bool,
 }
@@ -25,6 +29,7 @@ impl Default for GroupSettings {
         Self {
             weight: 1,
             max_running: None,
+            max_unfinished: None,
             paused: false,
         }
     }
@@ -69,4 +74,43 @@ pub enum Cap {
     Group(String),
     /// A task's.
     Task(String),
+}
+
+/// Whose number of unfinished jobs is limited. Ordered: submits pass in this order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Quota {
+    pub(crate) group: String,
+    /// A task and an owner inside the group; empty: all of the group's jobs. An empty owner stands for none.
+    pub(crate) task: String,
+    pub(crate) owner: String,
+}
+
+impl Quota {
+    /// All jobs of a group.
+    pub(crate) fn group(group: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            task: String::new(),
+            owner: String::new(),
+        }
+    }
+
+    /// Jobs of one task and owner inside a group.
+    pub(crate) fn owner(group: &str, task: &str, owner: Option<&str>) -> Self {
+        Self {
+            group: group.to_owned(),
+            task: task.to_owned(),
+            owner: owner.unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// The error of a submit past the limit.
+    pub(crate) fn exceeded(&self, limit: u32) -> Error {
+        let what = match (self.task.as_str(), self.owner.as_str()) {
+            ("", _) => format!("the group `{}`", self.group),
+            (task, "") => format!("the group `{}` without an owner, of the task `{task}`,", self.group),
+            (task, owner) => format!("the owner `{owner}`, of the task `{task}`,"),
+        };
+        Error::TooMany { what, limit }
+    }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -14,76 +13,16 @@ use crate::lifecycle::Standing;
 
 mod attempt;
 mod brief;
+mod id;
+mod when;
 
 pub use attempt::Attempt;
 pub use brief::Brief;
 
-/// A job's name for life: a UUID of version 7, so that ids sort by the time they were made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct JobId(pub Uuid);
-
-impl JobId {
-    /// A new id with the present time.
-    pub fn new() -> Self {
-        Self::at(Timestamp::now())
-    }
-
-    /// A new id made at `moment`.
-    pub fn at(moment: Timestamp) -> Self {
-        let millis = u64::try_from(moment.as_millisecond()).unwrap_or(0);
-        Self(uuid::Builder::from_unix_timestamp_millis(millis, &random_bytes()).into_uuid())
-    }
-
-    /// The id number `count` of those made at `moment`: ids made by one program sort in the order they were made.
-    pub(crate) fn nth(moment: Timestamp, count: u16) -> Self {
-        let id = Self::at(moment).0.as_u128();
-        // The twelve bits after the version.
-        let mask = 0xfff_u128 << 64;
-        Self(Uuid::from_u128(id & !mask | u128::from(count & 0xfff) << 64))
-    }
-
-    /// The lowest possible id made at `moment`: the bounds of a day's partition, for one.
-    pub(crate) fn floor(moment: Timestamp) -> Self {
-        let millis = u128::try_from(moment.as_millisecond()).unwrap_or(0);
-        Self(Uuid::from_u128(millis << 80))
-    }
-
-    /// When the id was made, if it is a UUID of version 7.
-    pub fn time(&self) -> Option<Timestamp> {
-        (self.0.get_version_num() == 7)
-            .then(|| Timestamp::from_millisecond((self.0.as_u128() >> 80) as i64).ok())
-            .flatten()
-    }
-}
-
-fn random_bytes() -> [u8; 10] {
-    let mut bytes = [0; 10];
-    fastrand::fill(&mut bytes);
-    bytes
-}
-
-impl Default for JobId {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl fmt::Display for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl FromStr for JobId {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Uuid::parse_str(text)
-            .map(Self)
-            .map_err(|e| Error::invalid("job id", format!("{e}; a job's id is a UUID as submit returned it")))
-    }
-}
+pub use id::JobId;
+#[cfg(feature = "postgres")]
+pub(crate) use when::LONGEST;
+pub use when::When;
 
 /// Defines an enum of named codes: one list gives the variants, the stored code and the word that people see.
 macro_rules! coded {
@@ -223,6 +162,21 @@ pub struct Described {
     pub code: Option<String>,
 }
 
+impl Described {
+    /// A code that programs can rely on (`quota-exceeded`), and a sentence for people.
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            message: Some(message.into()),
+            code: Some(code.into()),
+        }
+    }
+
+    /// Whether there is nothing to say.
+    pub fn is_empty(&self) -> bool {
+        self.message.is_none() && self.code.is_none()
+    }
+}
+
 /// Names one handing-over of a job to an executor: the fence. Never used again, not even by the same executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Claim {
@@ -232,11 +186,18 @@ pub struct Claim {
     pub number: i64,
 }
 
+/// As `turnabout.finish` takes it.
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.executor, self.number)
+    }
+}
+
 /// A small map set at submit and inherited by children: request id, locale, undo group.
 pub type Meta = BTreeMap<String, String>;
 
 /// A job as callers see it, unfinished or ended.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Job {
     /// Its id.
@@ -257,9 +218,13 @@ pub struct Job {
     pub reason: Option<Reason>,
     /// Whether someone asked to cancel it while an executor holds it. It will end cancelled.
     pub cancelling: bool,
+    /// What it is about, for people.
+    pub subject: Option<String>,
     /// Its arguments, as JSON text.
-    #[serde(serialize_with = "as_json")]
+    #[serde(serialize_with = "as_json", deserialize_with = "from_json")]
     pub args: String,
+    /// Whether its task has prepared the arguments.
+    pub prepared: bool,
     /// How many units of work it holds.
     pub items: u32,
     /// The key that no other unfinished job of this group and task may have.
@@ -295,7 +260,7 @@ pub struct Job {
     /// The last error for programs, where its task has a code for it.
     pub error_code: Option<String>,
     /// What its handler returned, as JSON text.
-    #[serde(serialize_with = "as_optional_json")]
+    #[serde(serialize_with = "as_optional_json", deserialize_with = "from_optional_json")]
     pub result: Option<String>,
     /// Who holds it, or who held it when it ended.
     pub claim: Option<Claim>,
@@ -346,6 +311,16 @@ fn as_optional_json<S: serde::Serializer>(text: &Option<String>, serializer: S) 
     }
 }
 
+fn from_json<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let raw = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
+    Ok(Box::<str>::from(raw).into_string())
+}
+
+fn from_optional_json<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let raw = Option::<Box<serde_json::value::RawValue>>::deserialize(deserializer)?;
+    Ok(raw.map(|raw| Box::<str>::from(raw).into_string()))
+}
+
 /// A job as an executor holds it: what an attempt needs, and no more, since this is decoded for every job run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claimed {
@@ -367,6 +342,8 @@ pub struct Claimed {
     pub seq: i64,
     /// Its arguments, as JSON text.
     pub args: String,
+    /// Whether its task has prepared them.
+    pub prepared: bool,
     /// How many units of work it holds.
     pub items: u32,
     /// What was set beside the arguments.
@@ -384,6 +361,29 @@ pub struct Claimed {
 }
 
 impl Claimed {
+    /// A job that was taken from a lane by the claim of this number.
+    pub(crate) fn of(job: &Job, lane: Lane, number: i64) -> Self {
+        Self {
+            id: job.id,
+            prepared: job.prepared,
+            number,
+            task: job.task.clone(),
+            group: job.group.clone(),
+            owner: job.owner.clone(),
+            priority: job.priority,
+            lane,
+            seq: job.seq,
+            args: job.args.clone(),
+            items: job.items,
+            meta: job.meta.clone(),
+            parent: job.parent,
+            submitted: job.submitted,
+            attempts: job.attempts,
+            interruptions: job.interruptions,
+            losses: job.losses,
+        }
+    }
+
     /// What the rules need to know of it.
     pub fn standing(&self) -> Standing {
         Standing {
@@ -399,38 +399,9 @@ impl Claimed {
     }
 }
 
-/// When a job may start.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum When {
-    /// At once.
-    #[default]
-    Now,
-    /// So long after it was submitted.
-    After(Duration),
-    /// Not before this moment.
-    At(Timestamp),
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_id_tells_when_it_was_made() {
-        let moment = Timestamp::from_millisecond(1_900_000_000_123).expect("a moment");
-        let id = JobId::at(moment);
-        assert_eq!(id.time(), Some(moment));
-        assert!(JobId::floor(moment) <= id);
-        assert_eq!(JobId(Uuid::new_v4()).time(), None);
-    }
-
-    #[test]
-    fn ids_of_one_moment_sort_by_their_number() {
-        let moment = Timestamp::from_millisecond(1_900_000_000_123).expect("a moment");
-        let ids: Vec<JobId> = (0..0xfff).map(|n| JobId::nth(moment, n)).collect();
-        assert!(ids.is_sorted());
-        assert!(ids.iter().all(|id| id.time() == Some(moment)));
-    }
 
     #[test]
     fn words_and_codes_lead_back_to_the_same_value() {

@@ -2,6 +2,8 @@
 //!
 //! What is behind it (which store, where) is decided once, by [`Jobs::open`].
 
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -12,7 +14,7 @@ use crate::group::Settings;
 use crate::job::{Attempt, Job, JobId, Priority};
 use crate::lifecycle::{Event, Place, Refusal};
 use crate::store::{Changed, Counts, NewJob, Store, Submitted, Which};
-use crate::submit::{Submission, Submit, submit_all};
+use crate::submit::{Submission, Submit, Typed, submit_all};
 use crate::task::{Task, TaskSettings};
 
 mod explain;
@@ -41,7 +43,11 @@ const READ_PORTION: usize = 1000;
 #[derive(Clone)]
 pub struct Jobs {
     inner: Arc<Inner>,
+    states: Arc<States>,
 }
+
+/// What the application has put in, by type.
+type States = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
 struct Inner {
     store: Arc<dyn Store>,
@@ -92,6 +98,7 @@ impl Jobs {
                 last_id: AtomicU64::new(0),
                 feed: std::sync::OnceLock::new(),
             }),
+            states: Arc::default(),
         }
     }
 
@@ -99,10 +106,36 @@ impl Jobs {
         &self.inner.store
     }
 
-    /// Checks what a caller says about a job, by this store's limits and clock.
-    pub(crate) fn check(&self, submission: Submission) -> Result<NewJob> {
+    /// Lets the task prepare a job, and checks what a caller says about it, by this store's limits and clock.
+    pub(crate) async fn accept(&self, mut submission: Submission) -> Result<(NewJob, Option<Box<dyn Typed>>)> {
+        let task = submission.prepare(self).await?;
         let now = self.store().clock().now();
-        submission.check(self.inner.max_args, || self.next_id(now))
+        let job = submission.check(self.inner.max_args, || self.next_id(now))?;
+        Ok((job, task))
+    }
+
+    /// This handle with something of the application's in it, for [`Task::prepare`] and [`Task::after_submit`]: a
+    /// database pool, a configuration. One value of each type; clones made earlier do not have it.
+    ///
+    /// ```
+    /// # async fn example(jobs: turnabout::Jobs) {
+    /// struct Quota { pages: u32 }
+    /// let jobs = jobs.with_state(Quota { pages: 100 });
+    /// assert_eq!(jobs.state::<Quota>().map(|quota| quota.pages), Some(100));
+    /// # }
+    /// ```
+    pub fn with_state<S: Send + Sync + 'static>(&self, state: S) -> Self {
+        let mut states = States::clone(&self.states);
+        states.insert(TypeId::of::<S>(), Arc::new(state));
+        Self {
+            inner: Arc::clone(&self.inner),
+            states: Arc::new(states),
+        }
+    }
+
+    /// What [`Jobs::with_state`] put in.
+    pub fn state<S: Send + Sync + 'static>(&self) -> Option<&S> {
+        self.states.get(&TypeId::of::<S>())?.downcast_ref()
     }
 
     /// An id after all that were made by this handle. Where more than 4096 are made in a millisecond, the next ones are

@@ -69,6 +69,19 @@
 //! the events of `tracing` inside a handler are such lines, too. [`Jobs::attempts`] tells what became of each attempt.
 //! [`Jobs::of_owner`] is a handle for one owner's requests: jobs of others do not exist there.
 //!
+//! # What belongs to a task
+//!
+//! - **Arguments.** [`Task::prepare`] checks and completes them when a job is submitted, [`Task::describe`] gives the job
+//!   a subject line, [`Task::encode`] chooses how they are stored.
+//! - **Limits.** [`Task::MAX_UNFINISHED`] for each owner, [`jobs::SetGroup::max_unfinished`] for a group.
+//! - **Hooks** with the application's state: [`Executor::on_error`], [`Executor::on_cancelled`],
+//!   [`Executor::before_delete`] run at least once, whoever made it so; [`Executor::describe_error`] finds words for people.
+//! - **A transaction**, on `PostgreSQL`: with [`Task::TRANSACTION`] a handler has [`Context::transaction`], which is
+//!   committed together with the job's success, or not at all.
+//! - **Blocking handlers** run on threads of their own: [`Executor::blocking_task`].
+//!
+//! [`Submit::inline`] runs a job at once, in the caller's process.
+//!
 //! # In tests
 //!
 //! [`testing`] has jobs in memory, a clock that is moved by hand, and an executor that runs until all is done.
@@ -92,15 +105,17 @@
 //! | `jobs.rs` | the handle that applications hold: submit, get, list, cancel, watch, explain |
 //!
 //! Beside the line: `executor/keeper.rs` (heartbeat, cancels, silent peers), `executor/reporter.rs` and
-//! `executor/logger.rs` (progress, logs), `executor/sweeper.rs` (due and expired jobs), `executor/life.rs` and
-//! `executor/shutdown.rs` (from a registration to its end), `executor/registry.rs` (the tasks an executor knows). The
-//! nouns: `job.rs`, `task.rs`, `group.rs`, `log.rs`, `clock.rs`, `error.rs`.
+//! `executor/logger.rs` (progress, logs), `executor/sweeper.rs` (due and expired jobs), `executor/hooks.rs` (runs what is
+//! owed), `executor/life.rs` and `executor/shutdown.rs` (from a registration to its end), `executor/registry.rs` (the
+//! tasks an executor knows), `executor/transaction.rs` (attempts that have one). The nouns: `job.rs`, `task.rs`, `hook.rs`,
+//! `group.rs`, `log.rs`, `clock.rs`, `error.rs`, `transaction.rs`.
 
 pub mod clock;
 mod context;
 mod error;
 mod executor;
 pub mod group;
+pub mod hook;
 #[macro_use]
 pub mod job;
 pub mod jobs;
@@ -111,18 +126,42 @@ pub mod store;
 mod submit;
 mod task;
 pub mod testing;
+#[cfg(feature = "postgres")]
+mod transaction;
+/// Without `PostgreSQL` there are no transactions for handlers.
+#[cfg(not(feature = "postgres"))]
+mod transaction {
+    #[derive(Debug)]
+    pub enum Transaction {}
+
+    impl Transaction {
+        pub(crate) async fn roll_back(&self) {
+            match *self {}
+        }
+    }
+
+    pub(crate) struct Open(pub(crate) Option<std::sync::Arc<Transaction>>);
+
+    pub(crate) fn is_collision(_: &(dyn std::error::Error + 'static)) -> bool {
+        false
+    }
+}
 pub mod turn;
 
-pub use context::Context;
+pub use context::{Context, HookContext};
 pub use error::{Error, Result};
-pub use executor::{Executor, ExecutorHandle, Health};
-pub use job::{Attempt, Job, JobId, Priority, State};
+pub use executor::{Executor, ExecutorHandle, Health, HookHandler};
+pub use job::{Attempt, Described, Job, JobId, Priority, State};
 pub use jobs::{Cancel, Explanation, FollowLogs, Jobs, LogPage, Page, ScopedJobs, Watch};
 pub use log::{JobLog, LogLimits};
 pub use progress::{Cancelled, Progress};
 pub use store::Submitted;
-pub use submit::{Submission, Submit};
-pub use task::{Task, TaskError, TaskResult, TaskSettings};
+#[cfg(feature = "postgres")]
+pub use submit::Within;
+pub use submit::{Submission, Submit, Submitting};
+pub use task::{Args, BoxError, Failure, Isolation, Refused, Task, TaskError, TaskResult, TaskSettings};
+#[cfg(feature = "postgres")]
+pub use transaction::{Savepoint, Transaction};
 pub use turn::Fairness;
 
 /// The code in the README compiles.

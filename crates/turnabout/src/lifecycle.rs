@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use crate::hook::{Hook, Hooks};
 use crate::job::{Lane, Priority, Reason, State};
 
 /// After so many interruptions by shutdowns, each further one counts as an attempt.
@@ -286,8 +287,26 @@ pub fn decide(job: &Standing, event: &Event, policy: &Policy, jitter: f64) -> Re
 
 /// Whether the start must be in the store *before* the handler runs: a crash right after must not let the job look
 /// as if it had never begun. Otherwise start marks are gathered with other writes.
-pub fn must_record_start(job: &Standing, policy: &Policy) -> bool {
-    !policy.restartable || job.losses > 0
+/// A job whose handler has a transaction (`transaction`) is recorded too: between its start and its end nobody but a
+/// cancel or the loss of its executor may write it, or the transaction could fail at the stricter isolation levels.
+pub fn must_record_start(job: &Standing, policy: &Policy, transaction: bool) -> bool {
+    transaction || !policy.restartable || job.losses > 0
+}
+
+/// The hooks that a change is about. `kept`: whether jobs that have ended are kept at all.
+pub fn owes(change: &Change, kept: bool) -> Hooks {
+    let hooks = match (change.state, change.place) {
+        (_, Place::Gone) => return Hooks::NONE.with(Hook::Delete),
+        (State::Cancelled, Place::History) => Hooks::NONE.with(Hook::Cancelled),
+        // A stuck job that is parked has just failed; when it is promoted or changes its priority it is not.
+        (State::Failed, Place::History) | (State::Stuck, Place::Parked(_)) => Hooks::NONE.with(Hook::Error),
+        _ => Hooks::NONE,
+    };
+    if change.place == Place::History && !kept {
+        hooks.with(Hook::Delete)
+    } else {
+        hooks
+    }
 }
 
 /// Which attempt it was that made the job what it is. One that did not count has given its number back.

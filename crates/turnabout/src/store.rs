@@ -12,70 +12,34 @@ pub(crate) mod model;
 pub mod postgres;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
-use crate::job::{Attempt, Claimed, Described, Job, JobId, Meta, Priority, State, When};
-use crate::lifecycle::{Change, Event, Refusal};
+use crate::hook::{Hooks, Owed};
+#[cfg(feature = "postgres")]
+pub(crate) use crate::job::LONGEST;
+use crate::job::{Attempt, Claimed, Described, Job, JobId, State};
+use crate::lifecycle::{Change, Event, Policy, Refusal, Standing, decide};
 use crate::log::Line;
-use crate::task::TaskSettings;
+use crate::task::{Isolation, TaskSettings};
+use crate::transaction::Transaction;
 use crate::turn::{Charge, Turns};
 
+mod new_job;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod overview;
 mod telling;
 
+pub use new_job::{MaxUnfinished, NewJob, Submitted};
 pub use telling::{LogEnd, LogLines, Report};
-
-/// A job to be stored. Its parts have been checked (see `submit.rs`).
-#[derive(Clone, Debug, PartialEq)]
-pub struct NewJob {
-    /// Its id; made by the library unless the caller gave one.
-    pub id: JobId,
-    /// Whether the caller gave the id, so that it may name a job that exists already.
-    pub id_given: bool,
-    /// The task.
-    pub task: String,
-    /// The group.
-    pub group: String,
-    /// The owner.
-    pub owner: Option<String>,
-    /// The queue; `None`: as the task's published settings say, else `default`.
-    pub queue: Option<String>,
-    /// The priority; `None`: as the task's published settings say, else normal.
-    pub priority: Option<Priority>,
-    /// When it may start.
-    pub when: When,
-    /// If it is still waiting so long after, it fails.
-    pub expires: When,
-    /// A key that no other unfinished job of this group and task may have.
-    pub unique: Option<String>,
-    /// Its arguments, as JSON text.
-    pub args: String,
-    /// Units of work.
-    pub items: u32,
-    /// What was set beside the arguments.
-    pub meta: Meta,
-    /// The job whose handler submits this one.
-    pub parent: Option<JobId>,
-}
-
-/// What became of a submit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Submitted {
-    /// The job: the new one, or the one that had the id or the unique key already.
-    pub id: JobId,
-    /// Whether the job is new.
-    pub new: bool,
-}
 
 /// An executor asks for jobs.
 #[derive(Clone, Debug)]
@@ -128,6 +92,8 @@ pub struct Settle {
     pub described: Described,
     /// How long ago the attempt started.
     pub ran: Option<Duration>,
+    /// The hooks that the job's task has: what they are owed by this change is noted with it.
+    pub hooks: Hooks,
     /// Whether the attempt has ever reported its progress, which is now to be forgotten.
     pub reported: bool,
 }
@@ -242,6 +208,8 @@ pub enum Signal {
     Cancel(JobId),
     /// These jobs have changed.
     Changed(JobId),
+    /// A hook is owed to someone.
+    Owed,
     /// This job's log has new lines.
     Logged(JobId),
 }
@@ -299,6 +267,9 @@ pub trait Store: Send + Sync + 'static {
     /// Hands ready jobs to an executor, fairly.
     async fn take(&self, take: Take) -> Result<Taken>;
 
+    /// Hands a parked job to an executor before it is due, if nobody holds it and no cap or pause stands in the way.
+    async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>>;
+
     /// Marks held jobs as running: id, claim number, attempts after the start. Returns those that are no longer held
     /// by that claim or are being cancelled; jobs that have ended meanwhile by this very claim are passed over.
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>>;
@@ -322,6 +293,26 @@ pub trait Store: Send + Sync + 'static {
 
     /// The attempts of a job that were not its last, oldest first, and of very many the newest.
     async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>>;
+
+    /// Makes ready to give so many more handlers a transaction at a time, if the store can do that at all.
+    fn offer_transactions(&self, _handlers: usize) -> Result<()> {
+        Err(Error::invalid(
+            "transaction",
+            "only a PostgreSQL store can give handlers a transaction",
+        ))
+    }
+
+    /// Begins a transaction for the handler of a held job.
+    async fn begin(&self, _job: JobId, _isolation: Isolation) -> Result<Arc<Transaction>> {
+        Err(Error::invalid("transaction", "this store has none"))
+    }
+
+    /// Ends a held job well, inside its handler's transaction, and commits both. Unless the answer is [`Settled::Done`]
+    /// everything is rolled back (or, after an error, will be; should it have been committed all the same, then a later
+    /// [`settle`](Store::settle) by the same claim finds it done).
+    async fn conclude(&self, _executor: Uuid, _settle: &Settle, _transaction: &Transaction) -> Result<Settled> {
+        Err(Error::invalid("transaction", "this store has none"))
+    }
 
     /// Something happens to jobs: each is read, decided on and written in one transaction. Jobs that do not exist
     /// are left out of the answer.
@@ -370,6 +361,13 @@ pub trait Store: Send + Sync + 'static {
     /// Adds to the shared accounts of a kind of executors; returns what the accounts of these groups hold then.
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>>;
 
+    /// Hooks that are owed for jobs of these tasks, of each task only those that it has here, up to `limit`, the longest
+    /// owed first. They are not given out again for so long: whoever got them should have struck them off by then.
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>>;
+
+    /// Strikes off hooks that ran, or will not be tried again.
+    async fn strike(&self, owed: Vec<i64>) -> Result<()>;
+
     /// Forgets jobs that ended longer ago than the retention, accounts out of use, and the like. Returns how many
     /// jobs were forgotten. Called now and then by every executor.
     async fn prune(&self) -> Result<u64>;
@@ -399,6 +397,12 @@ impl Default for StoreOptions {
     }
 }
 
+/// What becomes of a parked job that an executor takes before it is due. `None`: it is not parked.
+pub(crate) fn grabbed(job: &Standing) -> Option<Change> {
+    let promoted = decide(job, &Event::Promote, &Policy::default(), 0.0).ok()?;
+    decide(&promoted.standing(), &Event::Claim, &Policy::default(), 0.0).ok()
+}
+
 /// A given id's time may be so long ago.
 pub(crate) const ID_PAST: Duration = Duration::from_hours(7 * 24);
 /// A given id's time may be so far ahead.
@@ -406,38 +410,3 @@ pub(crate) const ID_AHEAD: Duration = Duration::from_hours(24);
 
 /// So many attempts are kept of a job, besides the last.
 pub(crate) const ATTEMPTS_KEPT: u32 = 100;
-
-/// No delay is longer, in seconds: some 6000 years. A moment that clocks cannot show could not be read again.
-#[cfg(feature = "postgres")]
-pub(crate) const LONGEST: f64 = 2e11;
-
-impl When {
-    /// The moment, if it is after `now`.
-    pub(crate) fn moment(self, now: Timestamp) -> Option<Timestamp> {
-        match self {
-            Self::Now => None,
-            Self::After(delay) => Some(crate::clock::after(now, delay)),
-            Self::At(moment) => Some(moment),
-        }
-        .filter(|moment| *moment > now)
-    }
-
-    /// A moment, or seconds from now by the store's clock: what `PostgreSQL` is told.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn parts(self) -> (Option<Timestamp>, Option<f64>) {
-        match self {
-            Self::Now => (None, None),
-            Self::After(delay) => (None, Some(delay.as_secs_f64().min(LONGEST))),
-            Self::At(moment) => (Some(moment), None),
-        }
-    }
-
-    /// The moment as an expiry: one that has passed counts too, such a job expires at once. `Now` means never.
-    pub(crate) fn expiry(self, now: Timestamp) -> Option<Timestamp> {
-        match self {
-            Self::Now => None,
-            Self::After(delay) => Some(crate::clock::after(now, delay)),
-            Self::At(moment) => Some(moment),
-        }
-    }
-}

@@ -1,7 +1,8 @@
 //! Submitting: what a caller may say about a job, and the one place where it is checked.
 //!
-//! [`Submission`] gathers, [`Submission::check`] turns it into a [`NewJob`] that every store can hold. A caller's
-//! mistake is an error before anything is stored, and in a batch it is an error of that job alone.
+//! [`Submission`] gathers; its task prepares the arguments, [`Submission::check`] turns all of it into a [`NewJob`] that
+//! every store can hold. A caller's mistake is an error before anything is stored, and in a batch it is an error of that
+//! job alone.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -14,19 +15,24 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::job::{JobId, Meta, Priority, When};
 use crate::jobs::Jobs;
-use crate::store::{NewJob, Submitted};
-use crate::task::Task;
+use crate::store::{MaxUnfinished, NewJob, Submitted};
+use crate::task::{Args, Task};
 
-/// No name is longer, in bytes.
-pub(crate) const MAX_NAME: usize = 200;
-/// No job carries more entries in its meta.
-const MAX_META: usize = 32;
-/// Keys and values of a job's meta together are no longer, in bytes.
-const MAX_META_BYTES: usize = 4096;
+mod arguments;
+mod names;
+
+use arguments::Arguments;
+pub use arguments::Submitting;
+pub(crate) use arguments::Typed;
+pub(crate) use names::{group_name, name};
+use names::{meta, subject};
+
 /// A batch is handed to the store in portions of so many jobs ..
 const PORTION: usize = 10_000;
 /// .. and of about so many bytes of arguments, so that no single write grows without bound.
 const PORTION_BYTES: usize = 8 << 20;
+/// The group of jobs for which nobody says one.
+const DEFAULT_GROUP: &str = "default";
 
 /// A job to be submitted: a task with its arguments, and what is said about it. For batches, and for tasks known
 /// only by name; a single job is submitted more directly by [`Jobs::submit`].
@@ -35,8 +41,7 @@ const PORTION_BYTES: usize = 8 << 20;
 pub struct Submission {
     id: Option<JobId>,
     task: String,
-    /// As JSON text, or why they could not be written as such.
-    args: Result<String>,
+    args: Arguments,
     group: Option<String>,
     owner: Option<String>,
     queue: Option<String>,
@@ -44,7 +49,10 @@ pub struct Submission {
     when: When,
     expires: When,
     unique: Option<String>,
-    items: u32,
+    /// `None`: as the arguments say.
+    items: Option<u32>,
+    subject: Option<String>,
+    max_unfinished: MaxUnfinished,
     meta: Meta,
     parent: Option<JobId>,
 }
@@ -87,7 +95,9 @@ settings! {
     /// While an unfinished job of this group and task has the same key, that job is returned instead of a new one.
     fn unique(key: impl Into<String>) |s| s.unique = Some(key.into());
     /// How many units of work the job holds.
-    fn items(items: u32) |s| s.items = items;
+    fn items(items: u32) |s| s.items = Some(items);
+    /// A line that tells people what the job is about, where its task does not say.
+    fn subject(subject: impl Into<String>) |s| s.subject = Some(subject.into());
     /// Sets an entry of the small map that travels with the job and is inherited by its children.
     fn meta(key: impl Into<String>, value: impl Into<String>) |s| s.meta.insert(key.into(), value.into());
     /// The job's id (a UUID of version 7): submitting the same id again is the same job, also after it ended.
@@ -102,19 +112,22 @@ impl Submission {
         Self {
             queue: Some(T::QUEUE.to_owned()),
             priority: Some(T::PRIORITY),
-            items: task.items(),
-            ..Self::named(T::NAME, task)
+            max_unfinished: T::MAX_UNFINISHED.map_or(MaxUnfinished::Any, MaxUnfinished::AtMost),
+            ..Self::of(T::NAME.to_owned(), Arguments::Typed(Box::new(task)))
         }
     }
 
-    /// A job that runs a task known only by its name. Queue and priority are as an executor that knows the task has
-    /// published them.
+    /// A job that runs a task known only by its name. Queue, priority and the limit on unfinished jobs are as an
+    /// executor that knows the task has published them, and the arguments are prepared by whoever runs it.
     pub fn named(task: impl Into<String>, args: impl Serialize) -> Self {
+        Self::of(task.into(), Arguments::Text(arguments::written(Args::json(&args))))
+    }
+
+    fn of(task: String, args: Arguments) -> Self {
         Self {
             id: None,
-            task: task.into(),
-            args: serde_json::to_string(&args)
-                .map_err(|e| Error::invalid("arguments", format!("they cannot be written as JSON: {e}"))),
+            task,
+            args,
             group: None,
             owner: None,
             queue: None,
@@ -122,7 +135,9 @@ impl Submission {
             when: When::Now,
             expires: When::Now,
             unique: None,
-            items: 1,
+            items: None,
+            subject: None,
+            max_unfinished: MaxUnfinished::AsPublished,
             meta: Meta::new(),
             parent: None,
         }
@@ -137,11 +152,34 @@ impl Submission {
         self
     }
 
+    /// Lets the task prepare its arguments, and writes them down. Returns the task, for what it wants to do when the
+    /// job is stored.
+    pub(crate) async fn prepare(&mut self, jobs: &Jobs) -> Result<Option<Box<dyn Typed>>> {
+        let Arguments::Typed(task) = &mut self.args else {
+            return Ok(None);
+        };
+        let cx = Submitting {
+            group: self.group.as_deref().unwrap_or(DEFAULT_GROUP),
+            owner: self.owner.as_deref(),
+            meta: &self.meta,
+            jobs,
+        };
+        arguments::prepare(&mut **task, &cx).await?;
+        let told = arguments::tell(&**task, self.subject.is_none())?;
+        self.items.get_or_insert(told.items);
+        self.subject = self.subject.take().or(told.subject);
+        let written = Arguments::Prepared(told.text);
+        match std::mem::replace(&mut self.args, written) {
+            Arguments::Typed(task) => Ok(Some(task)),
+            _ => Ok(None),
+        }
+    }
+
     /// A job that a store can hold, or what is wrong with it. `max_args` is in bytes; `id` makes
     /// one where none was given.
     pub(crate) fn check(self, max_args: usize, id: impl FnOnce() -> JobId) -> Result<NewJob> {
         name("task", &self.task)?;
-        let group = self.group.unwrap_or_else(|| "default".to_owned());
+        let group = self.group.unwrap_or_else(|| DEFAULT_GROUP.to_owned());
         group_name(&group)?;
         for (what, text) in [
             ("owner", &self.owner),
@@ -153,10 +191,11 @@ impl Submission {
             }
         }
         meta(&self.meta)?;
-        if self.items == 0 {
+        let items = self.items.unwrap_or(1);
+        if items == 0 {
             return Err(Error::invalid("items", "a job holds at least 1 unit of work, not 0"));
         }
-        let args = self.args?;
+        let (args, prepared) = self.args.text()?;
         if args.len() > max_args {
             return Err(Error::invalid(
                 "arguments",
@@ -179,7 +218,10 @@ impl Submission {
             expires: self.expires,
             unique: self.unique,
             args,
-            items: self.items,
+            prepared,
+            items,
+            subject: self.subject.as_deref().and_then(subject),
+            max_unfinished: self.max_unfinished,
             meta: self.meta,
             parent: self.parent,
         })
@@ -204,62 +246,6 @@ impl From<Timestamp> for When {
     }
 }
 
-/// A name of any kind: not empty, not too long, and nothing in it that a terminal or a database chokes on.
-pub(crate) fn name(what: &'static str, text: &str) -> Result<()> {
-    if text.is_empty() {
-        return Err(Error::invalid(what, "it is empty; give it a name"));
-    }
-    if text.len() > MAX_NAME {
-        return Err(Error::invalid(
-            what,
-            format!("it has {} bytes; at most {MAX_NAME} are allowed", text.len()),
-        ));
-    }
-    if let Some(bad) = text.chars().find(|c| c.is_control()) {
-        return Err(Error::invalid(
-            what,
-            format!("it contains the control character {bad:?}; use printable characters only"),
-        ));
-    }
-    Ok(())
-}
-
-/// A group's name may be a path.
-pub(crate) fn group_name(text: &str) -> Result<()> {
-    name("group", text)?;
-    if text.split('/').any(str::is_empty) {
-        return Err(Error::invalid(
-            "group",
-            format!("`{text}` begins or ends with `/` or has `//`; write a path as `acme/alice`"),
-        ));
-    }
-    Ok(())
-}
-
-fn meta(meta: &Meta) -> Result<()> {
-    for (key, value) in meta {
-        name("meta key", key)?;
-        if value.contains('\0') {
-            return Err(Error::invalid(
-                "meta",
-                format!("the value of `{key}` contains a NUL byte"),
-            ));
-        }
-    }
-    let bytes: usize = meta.iter().map(|(key, value)| key.len() + value.len()).sum();
-    if meta.len() > MAX_META || bytes > MAX_META_BYTES {
-        return Err(Error::invalid(
-            "meta",
-            format!(
-                "it has {} entries of {bytes} bytes together; at most {MAX_META} entries and {MAX_META_BYTES} bytes \
-                 are allowed",
-                meta.len()
-            ),
-        ));
-    }
-    Ok(())
-}
-
 /// A job on its way into the store: say more about it, then await it.
 #[derive(Debug)]
 #[must_use = "nothing is submitted until it is awaited"]
@@ -272,6 +258,23 @@ impl Submit {
     pub(crate) fn new(jobs: Jobs, submission: Submission) -> Self {
         Self { jobs, submission }
     }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    pub(crate) fn task(&self) -> &str {
+        &self.submission.task
+    }
+
+    /// A job that nobody takes for so long, unless by its id. It must not say itself when it is to run.
+    pub(crate) fn parked(mut self, meanwhile: Duration) -> Result<Self> {
+        if self.submission.when != When::Now {
+            return Err(Error::invalid("delay", "a job that is run at once has none"));
+        }
+        self.submission.when = When::After(meanwhile);
+        Ok(self)
+    }
 }
 
 impl IntoFuture for Submit {
@@ -280,9 +283,11 @@ impl IntoFuture for Submit {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let job = self.jobs.check(self.submission)?;
+            let (job, task) = self.jobs.accept(self.submission).await?;
             let outcomes = self.jobs.store().submit(vec![job]).await?;
-            outcomes.into_iter().next().unwrap_or_else(|| Err(no_answer()))
+            let outcome = outcomes.into_iter().next().unwrap_or_else(|| Err(no_answer()));
+            arguments::after_submit(task, &outcome, &self.jobs).await;
+            outcome
         })
     }
 }
@@ -292,21 +297,22 @@ pub(crate) async fn submit_all(jobs: &Jobs, submissions: Vec<Submission>) -> Vec
     let mut outcomes: Vec<Option<Result<Submitted>>> = Vec::new();
     outcomes.resize_with(submissions.len(), || None);
     let mut portion = Vec::new();
-    let mut places = Vec::new();
+    let mut places: Vec<(usize, Option<Box<dyn Typed>>)> = Vec::new();
     let mut bytes = 0;
     let last = submissions.len().saturating_sub(1);
     for (at, submission) in submissions.into_iter().enumerate() {
-        match jobs.check(submission) {
-            Ok(job) => {
+        match jobs.accept(submission).await {
+            Ok((job, task)) => {
                 bytes += job.args.len();
                 portion.push(job);
-                places.push(at);
+                places.push((at, task));
             }
             Err(error) => outcomes[at] = Some(Err(error)),
         }
         if portion.len() >= PORTION || bytes >= PORTION_BYTES || (at == last && !portion.is_empty()) {
             let answers = store_portion(jobs, std::mem::take(&mut portion)).await;
-            for (at, answer) in std::mem::take(&mut places).into_iter().zip(answers) {
+            for ((at, task), answer) in std::mem::take(&mut places).into_iter().zip(answers) {
+                arguments::after_submit(task, &answer, jobs).await;
                 outcomes[at] = Some(answer);
             }
             bytes = 0;
@@ -342,6 +348,8 @@ fn no_answer() -> Error {
 
 #[cfg(feature = "postgres")]
 mod within;
+#[cfg(feature = "postgres")]
+pub use within::Within;
 
 #[cfg(test)]
 mod tests;

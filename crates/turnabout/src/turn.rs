@@ -10,7 +10,7 @@
 //!   take, whoever makes it.
 //! - Inside a group, the **counting scheme** chooses the lane ([`scheme`]).
 //! - Under `items` and `time`, **accounts** level what groups have cost so far ([`accounts`]).
-//! - How many jobs an executor holds beyond its free slots is [`pace`].
+//! - How many jobs an executor holds beyond its free slots is [`pace`], and in which order they start [`starts`].
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -23,6 +23,7 @@ mod limited;
 pub mod pace;
 mod round;
 pub mod scheme;
+pub mod starts;
 
 pub use accounts::{Accounts, Charge};
 use limited::{Limited, limits};

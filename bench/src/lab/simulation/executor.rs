@@ -1,12 +1,13 @@
 //! One executor: its slots, what it holds ahead, its memory of turns. What it does with them is what
 //! `executor/claimer.rs` does.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use turnabout::Fairness;
 use turnabout::job::Claimed;
 use turnabout::turn::pace::STALE;
+use turnabout::turn::starts::Starts;
 use turnabout::turn::{Pace, Scheme, Turns};
 
 use super::store::Store;
@@ -36,7 +37,7 @@ pub(super) struct Executor {
     /// None before it has joined and after it has left.
     pub(super) slots: usize,
     /// Claimed and not started.
-    queue: VecDeque<Held>,
+    queue: Starts<Held>,
     /// By number.
     running: HashMap<usize, Held>,
     starts: u64,
@@ -53,7 +54,7 @@ impl Executor {
             turns: Turns::new(fairness, Scheme::default(), seed),
             pace: Pace::new(0, Duration::ZERO),
             slots: 0,
-            queue: VecDeque::new(),
+            queue: Starts::default(),
             running: HashMap::new(),
             starts: 0,
             asleep: false,
@@ -69,7 +70,7 @@ impl Executor {
     /// Takes no more; what has not started goes back.
     pub(super) fn leave(&mut self) -> Vec<Held> {
         self.slots = 0;
-        self.queue.drain(..).collect()
+        self.queue.take_back(0)
     }
 
     pub(super) fn wake(&mut self) {
@@ -134,21 +135,23 @@ impl Executor {
         let group = store.settings.group(&job.group);
         let capped = group.max_running.is_some() || store.settings.task(&job.task).max_running.is_some();
         let charged = self.turns.charge(&job.group, group.weight, job.items);
-        self.queue.push_back(Held {
+        let name = job.group.clone();
+        let held = Held {
             number,
             job,
             capped,
             weight: group.weight,
             charged: charged.unwrap_or(0.0),
             started: 0,
-        });
+        };
+        self.queue.push(&name, group.weight, held);
     }
 
     /// Fills free slots with what is held; says which jobs have started.
     pub(super) fn start(&mut self, now: Micros) -> Vec<usize> {
         let mut started = Vec::new();
         while self.running.len() < self.slots
-            && let Some(mut held) = self.queue.pop_front()
+            && let Some(mut held) = self.queue.pop()
         {
             held.started = now;
             self.starts += 1;
@@ -193,6 +196,6 @@ impl Executor {
             return Vec::new();
         }
         self.watched = None;
-        self.queue.drain(..).collect()
+        self.queue.take_back(0)
     }
 }

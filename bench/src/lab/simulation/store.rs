@@ -214,6 +214,7 @@ fn job(group: &str, stream: &Stream, seq: i64, items: u32) -> Claimed {
         lane: stream.lane,
         seq,
         args: String::new(),
+        prepared: true,
         items,
         meta: Meta::new(),
         parent: None,

@@ -13,11 +13,14 @@ use super::finisher::Ending;
 use super::hand::{Held, Stop};
 use super::life::{Backoff, Bill, Life};
 use super::registry::Known;
+use super::transaction;
 use crate::context::Core;
+use crate::error::panic_message;
 use crate::job::Described;
 use crate::lifecycle::{Event, must_record_start};
 use crate::store::Settled;
-use crate::task::{TaskError, TaskResult, Verdict};
+use crate::task::{Failure, TaskError, TaskResult, Verdict};
+use crate::transaction::{Open, is_collision};
 use crate::turn::Fairness;
 
 /// Messages of errors are kept up to so many bytes.
@@ -43,11 +46,25 @@ impl Drop for Occupied<'_> {
 /// How the handler's future ended: a value, or a panic.
 type Done = Result<TaskResult<Option<String>>, Box<dyn Any + Send>>;
 
-async fn run(life: &Life, held: Arc<Held>) {
-    let ending = match life.plan.registry.get(&held.job.task) {
-        Some(task) if start(life, &held, task).await => handle(life, held, task).await,
-        // Cancelled before it began, or (which a store never does) a task that we do not know.
-        _ => Ending::not_started(held),
+/// Runs one job, from its start to what became of it.
+pub(super) async fn run(life: &Life, held: Arc<Held>) {
+    // A task that we do not know is never given to us.
+    let task = life.plan.registry.get(&held.job.task);
+    let started = match task {
+        Some(task) => start(life, &held, task).await.map(|open| (task, open)),
+        None => None,
+    };
+    let ending = match started {
+        Some((task, open)) => {
+            let ending = handle(life, held, task, &open).await;
+            match transaction::conclude(life, ending, open).await {
+                Some(ending) => ending,
+                // It is finished, and the store knows.
+                None => return,
+            }
+        }
+        // Cancelled before it began.
+        None => Ending::not_started(held),
     };
     if ending.held.stopped() == Some(Stop::Lost) {
         life.hand.put_away([&ending.held]);
@@ -56,19 +73,26 @@ async fn run(life: &Life, held: Arc<Held>) {
     hand_on(life, ending).await;
 }
 
-/// Records the start, where that has to be in the store before the handler runs. Says whether to go on.
-async fn start(life: &Life, held: &Arc<Held>, task: &Known) -> bool {
+/// Begins its transaction, if its task wants one, and records the start, where that has to be in the store before the
+/// handler runs. `None`: it is not to run.
+async fn start(life: &Life, held: &Arc<Held>, task: &Known) -> Option<Open> {
     if held.token.is_cancelled() {
-        return false;
+        return None;
     }
-    if must_record_start(&held.job.standing(), &task.settings.policy) && !record_start(life, held).await {
-        return false;
+    let open = match task.transaction {
+        Some(isolation) => transaction::begin(life, held, isolation).await?,
+        None => Open(None),
+    };
+    if must_record_start(&held.job.standing(), &task.settings.policy, task.transaction.is_some())
+        && !record_start(life, held).await
+    {
+        return None;
     }
     held.begin(life.watch());
-    if !held.marked.load(std::sync::atomic::Ordering::Relaxed) {
+    if !held.marked.is_known() {
         life.hand.unmarked.notify_one();
     }
-    true
+    Some(open)
 }
 
 async fn record_start(life: &Life, held: &Arc<Held>) -> bool {
@@ -78,7 +102,7 @@ async fn record_start(life: &Life, held: &Arc<Held>) -> bool {
         match life.store.start(life.incarnation, vec![mark]).await {
             Ok(refused) => {
                 let refused = refused.into_iter().find(|(id, _)| *id == held.job.id);
-                held.marked.store(true, std::sync::atomic::Ordering::Relaxed);
+                held.marked.set();
                 match refused {
                     None | Some((_, Settled::Done)) => return true,
                     Some((_, Settled::Cancelling)) => held.stop(Stop::Cancel),
@@ -98,15 +122,25 @@ async fn record_start(life: &Life, held: &Arc<Held>) -> bool {
 }
 
 /// Runs the handler until it returns, panics, or has to be dropped because it does not stop when told to.
-async fn handle(life: &Life, held: Arc<Held>, task: &Known) -> Ending {
+async fn handle(life: &Life, held: Arc<Held>, task: &Known, open: &Open) -> Ending {
     let policy = &task.settings.policy;
     let core = Core {
         held: Arc::clone(&held),
         jobs: life.plan.jobs.clone(),
         last: !policy.restartable || held.job.attempts >= policy.retries,
         news: Arc::clone(&life.hand.news),
+        executor: life.incarnation,
+        transaction: open.0.clone(),
     };
-    let span = || tracing::info_span!("job", id = %held.job.id, task = %held.job.task, group = %held.job.group);
+    let span = || {
+        tracing::info_span!(
+            "job",
+            id = %held.job.id,
+            task = %held.job.task,
+            group = %held.job.group,
+            traceparent = held.job.meta.get("traceparent").map(String::as_str),
+        )
+    };
     #[cfg(feature = "log-layer")]
     let span = crate::log::entering(&held, &life.hand.news, span);
     #[cfg(not(feature = "log-layer"))]
@@ -120,7 +154,7 @@ async fn handle(life: &Life, held: Arc<Held>, task: &Known) -> Ending {
     };
     let timed_out = tokio::select! {
         biased;
-        done = &mut work => return outcome(life, held, Some(done), false),
+        done = &mut work => return outcome(life, held, task, Some(done), false),
         () = held.token.cancelled() => false,
         () = time_limit => {
             held.token.cancel();
@@ -128,12 +162,17 @@ async fn handle(life: &Life, held: Arc<Held>, task: &Known) -> Ending {
         }
     };
     // The handler has been told to stop, and is given some time to do so.
-    let done = tokio::time::timeout(life.plan.grace, work).await.ok();
-    outcome(life, held, done, timed_out)
+    let done = if task.blocking {
+        // It cannot be dropped; and while it runs nobody else should run its job.
+        Some(work.await)
+    } else {
+        tokio::time::timeout(life.plan.grace, work).await.ok()
+    };
+    outcome(life, held, task, done, timed_out)
 }
 
 /// What the end of a handler means.
-fn outcome(life: &Life, held: Arc<Held>, done: Option<Done>, timed_out: bool) -> Ending {
+fn outcome(life: &Life, held: Arc<Held>, task: &Known, done: Option<Done>, timed_out: bool) -> Ending {
     // What an error means that does not say anything else: a failure, or why the handler was told to stop.
     let plainly = match held.stopped() {
         _ if timed_out => Event::TimeOut,
@@ -142,15 +181,18 @@ fn outcome(life: &Life, held: Arc<Held>, done: Option<Done>, timed_out: bool) ->
         _ => Event::Fail,
     };
     let ran = held.started().map(|started| life.watch().saturating_sub(started));
+    let described = describe(&held, task, done.as_ref(), timed_out);
+    let mut collided = false;
     let (event, result, error) = match done {
         Some(Ok(Ok(result))) => (Event::Succeed, result, None),
-        Some(Ok(Err(TaskError { verdict, message }))) => {
-            let event = if verdict == Verdict::Retry {
+        Some(Ok(Err(error))) => {
+            let event = if error.verdict == Verdict::Retry {
                 plainly
             } else {
-                verdict.event()
+                error.verdict.event()
             };
-            (event, None, Some(message))
+            collided = error.error.as_ref().is_some_and(|error| is_collision(&**error));
+            (event, None, error.message())
         }
         Some(Err(panic)) => (
             plainly,
@@ -168,6 +210,11 @@ fn outcome(life: &Life, held: Arc<Held>, done: Option<Done>, timed_out: bool) ->
             )
         }
     };
+    let event = if collided && event == Event::Fail {
+        transaction::again_soon(&held)
+    } else {
+        event
+    };
     let error = match (event, error) {
         (Event::TimeOut, error) => Some(match error.filter(|e| !e.is_empty()) {
             Some(error) => format!("its time was up; {error}"),
@@ -182,7 +229,23 @@ fn outcome(life: &Life, held: Arc<Held>, done: Option<Done>, timed_out: bool) ->
         ran,
         result,
         error: error.map(storable),
-        described: Described::default(),
+        described: Described {
+            message: described.message.map(storable),
+            code: described.code.map(storable),
+        },
+    }
+}
+
+/// What people are told about a failure. Nothing, where it is none: a cancel, a shutdown.
+fn describe(held: &Held, task: &Known, done: Option<&Done>, timed_out: bool) -> Described {
+    match done {
+        Some(Ok(Err(error))) if !error.described.is_empty() => error.described.clone(),
+        Some(Ok(Ok(_))) => Described::default(),
+        _ if timed_out => task.describe(&Failure::TimedOut),
+        _ if held.stopped().is_some() => Described::default(),
+        Some(Ok(Err(TaskError { error: Some(error), .. }))) => task.describe(&Failure::Error(&**error)),
+        Some(Err(panic)) => task.describe(&Failure::Panic(panic_message(&**panic))),
+        _ => Described::default(),
     }
 }
 
@@ -193,7 +256,7 @@ pub(super) async fn hand_on(life: &Life, ending: Ending) {
 }
 
 /// Tells the claimer what the job cost, where that matters.
-fn bill(life: &Life, ending: &Ending) {
+pub(super) fn bill(life: &Life, ending: &Ending) {
     let cost = match life.plan.fairness {
         Fairness::Jobs => return,
         _ if !ending.started => None,
@@ -205,15 +268,6 @@ fn bill(life: &Life, ending: &Ending) {
         held: Arc::clone(&ending.held),
         cost,
     });
-}
-
-/// What a panic said.
-pub(super) fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&'static str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("without a message")
 }
 
 /// A message that every database takes: bounded, and without NUL bytes.

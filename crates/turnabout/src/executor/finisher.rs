@@ -10,6 +10,7 @@ use super::hand::{Held, Stop};
 use super::life::{Backoff, Life};
 use super::logger;
 use crate::error::Error;
+use crate::hook::Hooks;
 use crate::job::Described;
 use crate::lifecycle::{Event, Place, Policy, decide};
 use crate::store::{Settle, Settled};
@@ -45,13 +46,10 @@ impl Ending {
     }
 
     /// What to write, by the rules.
-    fn settle(&self, life: &Life, cancelling: bool) -> Option<Settle> {
+    pub(super) fn settle(&self, life: &Life, cancelling: bool) -> Option<Settle> {
         let job = &self.held.job;
-        let policy = life
-            .plan
-            .registry
-            .get(&job.task)
-            .map_or_else(Policy::default, |known| known.settings.policy);
+        let known = life.plan.registry.get(&job.task);
+        let policy = known.map_or_else(Policy::default, |known| known.settings.policy);
         let mut standing = job.standing();
         standing.cancelling = cancelling;
         if self.started {
@@ -70,6 +68,7 @@ impl Ending {
             error: self.error.clone(),
             described: self.described.clone(),
             ran: self.ran,
+            hooks: known.map_or(Hooks::NONE, |known| known.settings.hooks),
             reported: self.held.has_reported(),
         })
     }
@@ -125,8 +124,20 @@ async fn write(life: &Life, endings: Vec<Ending>, again: &mut VecDeque<Ending>) 
         }
     }
     if done.jobs.iter().any(|held| held.capped) {
-        life.place_freed.store(true, Relaxed);
-        life.ready.notify_one();
+        a_place_is_free(life);
+    }
+}
+
+fn a_place_is_free(life: &Life) {
+    life.place_freed.store(true, Relaxed);
+    life.ready.notify_one();
+}
+
+/// A job whose end is written already.
+pub(super) fn put_away(life: &Life, held: &Arc<Held>) {
+    life.hand.put_away([held]);
+    if held.capped {
+        a_place_is_free(life);
     }
 }
 
@@ -235,7 +246,7 @@ pub(super) async fn mark_starts(life: Arc<Life>) {
             .hand
             .all()
             .into_iter()
-            .filter(|held| held.started().is_some() && !held.has_ended() && !held.marked.load(Relaxed))
+            .filter(|held| held.started().is_some() && !held.has_ended() && held.marked.begin())
             .collect();
         for portion in unmarked.chunks(BATCH) {
             let marks = portion
@@ -247,7 +258,7 @@ pub(super) async fn mark_starts(life: Arc<Life>) {
                     backoff.reset();
                     life.fine("marking starts");
                     for held in portion {
-                        held.marked.store(true, Relaxed);
+                        held.marked.set();
                         match refused.iter().find(|(id, _)| *id == held.job.id) {
                             Some((_, Settled::Cancelling)) => held.stop(Stop::Cancel),
                             Some((_, Settled::Lost)) if !held.has_ended() => held.stop(Stop::Lost),
@@ -257,6 +268,10 @@ pub(super) async fn mark_starts(life: Arc<Life>) {
                 }
                 Err(error) => {
                     life.trouble("marking starts", &error);
+                    // None of the rest was written either.
+                    for held in &unmarked {
+                        held.marked.give_up();
+                    }
                     life.hand.unmarked.notify_one();
                     backoff.wait().await;
                     break;

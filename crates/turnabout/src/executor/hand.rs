@@ -3,7 +3,7 @@
 //! The claimer deals jobs out, the slots draw them, the finisher puts them away. Locks are held for a batch or for
 //! one queue operation, never across an await.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -11,11 +11,13 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::mark::Mark;
 use super::news::News;
 use crate::job::{Claimed, JobId};
 use crate::log::{Buffer, JobLog};
 use crate::progress::{Progress, Shown};
 use crate::store::Report;
+use crate::turn::starts::Starts;
 
 /// Why a handler is told to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +45,7 @@ pub(crate) struct Held {
     /// Whether its handler has ended.
     ended: AtomicBool,
     /// Whether the store knows of its start.
-    pub(super) marked: AtomicBool,
+    pub(super) marked: Mark,
     /// What its group was charged for it so far (the bits of an `f64`).
     charged: AtomicU64,
     /// What its handler tells of itself, if it ever does.
@@ -71,7 +73,7 @@ impl Held {
             stop: AtomicU8::new(0),
             started: AtomicU64::new(0),
             ended: AtomicBool::new(false),
-            marked: AtomicBool::new(false),
+            marked: Mark::default(),
             charged: AtomicU64::new(0),
             inside: OnceLock::new(),
             log: OnceLock::new(),
@@ -192,7 +194,7 @@ pub(super) struct Hand {
     /// By id, until the store has answered what became of them.
     held: Mutex<HashMap<JobId, Arc<Held>>>,
     /// Claimed and not started, in the order in which they should start.
-    queue: Mutex<VecDeque<Arc<Held>>>,
+    queue: Mutex<Starts<Arc<Held>>>,
     /// As many permits as jobs in the queue (or more, where some were taken out again).
     dealt: Semaphore,
     queued: AtomicUsize,
@@ -232,7 +234,7 @@ impl Hand {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Arc<Held>>> {
+    fn queue(&self) -> MutexGuard<'_, Starts<Arc<Held>>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -246,16 +248,28 @@ impl Hand {
             }
             self.size.send_replace(held.len());
         }
-        self.queue().extend(jobs);
+        {
+            let mut queue = self.queue();
+            for job in jobs {
+                queue.push(&*Arc::clone(&job).job.group, job.weight, job);
+            }
+        }
         self.queued.fetch_add(count, Relaxed);
         self.dealt.add_permits(count);
+    }
+
+    /// A job that does not wait for a slot: it is ours, and starts at once.
+    pub(super) fn adopt(&self, job: &Arc<Held>) {
+        let mut held = self.held();
+        held.insert(job.job.id, Arc::clone(job));
+        self.size.send_replace(held.len());
     }
 
     /// The next job to start; waits for one. `None`: there will be no more.
     pub(super) async fn draw(&self) -> Option<Arc<Held>> {
         loop {
             self.dealt.acquire().await.ok()?.forget();
-            let drawn = self.queue().pop_front();
+            let drawn = self.queue().pop();
             if let Some(job) = drawn {
                 // Running first, so that a job never seems to be in neither place.
                 self.running.fetch_add(1, Relaxed);
@@ -276,19 +290,16 @@ impl Hand {
 
     /// Takes jobs that have not started out of the queue again, beginning with the last, until `keep` are left.
     pub(super) fn give_back(&self, keep: usize) -> Vec<Arc<Held>> {
-        let mut queue = self.queue();
-        let keep = keep.min(queue.len());
-        let surplus: Vec<_> = queue.drain(keep..).collect();
+        let surplus = self.queue().take_back(keep);
         self.queued.fetch_sub(surplus.len(), Relaxed);
         surplus
     }
 
     /// Takes one job out of the queue again, if it has not started.
     pub(super) fn pull(&self, id: JobId) -> Option<Arc<Held>> {
-        let mut queue = self.queue();
-        let at = queue.iter().position(|held| held.job.id == id)?;
+        let pulled = self.queue().pull(|held| held.job.id == id)?;
         self.queued.fetch_sub(1, Relaxed);
-        queue.remove(at)
+        Some(pulled)
     }
 
     /// The slots draw no more.
@@ -346,6 +357,7 @@ mod tests {
             lane: Lane::Normal,
             seq: 1,
             args: "null".to_owned(),
+            prepared: false,
             items: 1,
             meta: Meta::new(),
             parent: None,

@@ -111,6 +111,10 @@ impl ExecutorHandle {
         Self { control }
     }
 
+    pub(super) fn life(&self) -> Arc<Life> {
+        self.control.life()
+    }
+
     /// Takes no more jobs, gives back those that have not started, and waits up to `deadline` for those that run;
     /// then these are told to stop, and after the grace period dropped. Afterwards nothing is left in hand. Called
     /// again with a shorter deadline, it goes faster.
@@ -178,6 +182,7 @@ impl ExecutorHandle {
                 () = life.lost.cancelled() => return Err(crate::Error::LeaseLost),
             }
         }
+        while super::hooks::pay(&life).await? > 0 {}
         Ok(())
     }
 }

@@ -1,17 +1,23 @@
 //! The keeper: keeps the lease alive, compares what the store sees in our hands with what we have, and notices who
 //! of the others has fallen silent. It also hears the store's signals and passes them on.
+//!
+//! It beats on a thread of its own. Everything that may wait for the executor's other loops, or for connections that they
+//! share, is done at home, on their runtime: should that be kept busy by handlers that never yield, the lease is kept
+//! nevertheless.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::hand::Stop;
+use super::hand::{Held, Stop};
 use super::life::{Backoff, Life};
+use super::shutdown::AbortOnDrop;
 use crate::clock::until;
 use crate::error::{Error, Result};
 use crate::job::{Claim, Described, Job, JobId};
@@ -21,13 +27,13 @@ use crate::store::{Beat, Settle, Signal};
 /// Heartbeats out of turn (for a cancel, say) come no faster than this.
 const SOONEST: Duration = Duration::from_millis(20);
 
-/// Beats until the life is over. Returns when the lease could not be kept.
-pub(super) async fn run(life: Arc<Life>) {
+/// Beats until the life is over. Returns when the lease could not be kept. `home` is the runtime of the other loops.
+pub(super) async fn run(life: Arc<Life>, home: Handle) {
     let plan = &life.plan;
     // As of the registration; or, should this loop have been begun anew, as of the last beat.
     let mut renewed = last_renewal(&life);
     let mut sent = renewed;
-    let mut silence = Silence::default();
+    let silence = Arc::new(tokio::sync::Mutex::new(Silence::default()));
     let mut backoff = Backoff::new(Duration::from_millis(100), plan.heartbeat);
     let mut pause = plan.heartbeat;
     loop {
@@ -54,11 +60,18 @@ pub(super) async fn run(life: Arc<Life>) {
                     life.ready.notify_one();
                 }
                 // Whatever the store is busy with, the next beat must not come too late: the rest is done then.
-                let looked = async {
-                    compare(&life, &beat, answered).await;
-                    silence.observe(&life, &beat.peers, sent).await;
-                };
-                if tokio::time::timeout_at(sent + plan.lease / 3, looked).await.is_err() {
+                let noticed = compare(&life, &beat, answered);
+                let mut looked = AbortOnDrop(home.spawn({
+                    let (life, silence) = (Arc::clone(&life), Arc::clone(&silence));
+                    async move {
+                        noticed.attend_to(&life).await;
+                        silence.lock().await.observe(&life, &beat.peers, sent).await;
+                    }
+                }));
+                if tokio::time::timeout_at(sent + plan.lease / 3, &mut looked.0)
+                    .await
+                    .is_err()
+                {
                     tracing::warn!(executor = %plan.name, "the store takes long; what others hold is looked at later");
                 }
             }
@@ -92,20 +105,18 @@ fn note_renewal(life: &Life, at: Instant) {
 }
 
 /// What the store sees in our hands, against what we have. `answered` is the last claim that had been answered when
-/// the store was asked: of later ones nothing can be said.
-async fn compare(life: &Life, beat: &Beat, answered: i64) {
-    let mut strangers = Vec::new();
+/// the store was asked: of later ones nothing can be said. Handlers are told to stop at once.
+fn compare(life: &Life, beat: &Beat, answered: i64) -> Noticed {
+    let mut noticed = Noticed::default();
     let mut seen = HashSet::with_capacity(beat.held.len());
     for (id, number, cancelling) in &beat.held {
         seen.insert((*id, *number));
         match life.hand.get(*id).filter(|held| held.job.number == *number) {
             Some(held) if *cancelling && held.stopped().is_none() => {
                 held.stop(Stop::Cancel);
-                if let Some(held) = life.hand.pull(*id) {
-                    super::attempt::hand_on(life, super::finisher::Ending::not_started(held)).await;
-                }
+                noticed.cancelled.extend(life.hand.pull(*id));
             }
-            None if *number <= answered => strangers.push((*id, *number)),
+            None if *number <= answered => noticed.strangers.push((*id, *number)),
             _ => {}
         }
     }
@@ -116,10 +127,28 @@ async fn compare(life: &Life, beat: &Beat, answered: i64) {
             held.stop(Stop::Lost);
         }
     }
-    if !strangers.is_empty()
-        && let Err(error) = give_back(life, &strangers).await
-    {
-        life.trouble("giving back jobs", &error);
+    noticed
+}
+
+/// What has to be done about what a comparison brought to light.
+#[derive(Default)]
+struct Noticed {
+    /// Jobs that were cancelled before they started.
+    cancelled: Vec<Arc<Held>>,
+    /// Jobs that the store believes to be in our hands.
+    strangers: Vec<(JobId, i64)>,
+}
+
+impl Noticed {
+    async fn attend_to(self, life: &Life) {
+        for held in self.cancelled {
+            super::attempt::hand_on(life, super::finisher::Ending::not_started(held)).await;
+        }
+        if !self.strangers.is_empty()
+            && let Err(error) = give_back(life, &self.strangers).await
+        {
+            life.trouble("giving back jobs", &error);
+        }
     }
 }
 
@@ -168,6 +197,7 @@ fn release(life: &Life, job: &Job, number: i64) -> Option<Settle> {
         error: None,
         described: Described::default(),
         ran: job.started.map(|started| until(started, life.store.clock().now())),
+        hooks: life.plan.registry.hooks(&job.task),
         reported: true,
     })
 }
@@ -214,6 +244,7 @@ pub(super) async fn hear(life: Arc<Life>) {
         match signals.recv().await {
             Ok(Signal::Ready) => life.ready.notify_one(),
             Ok(Signal::Due(delay)) => life.due_in(delay),
+            Ok(Signal::Owed) => life.owed.notify_one(),
             // The signal may be out of date; the heartbeat's answer is not.
             // A job that was told already needs no other beat.
             Ok(Signal::Cancel(id)) if life.hand.get(id).is_some_and(|held| held.stopped().is_none()) => {
@@ -223,6 +254,7 @@ pub(super) async fn hear(life: Arc<Life>) {
             Err(RecvError::Lagged(_)) => {
                 // Anything may have been missed. What that may be is looked up, but not more than once a second.
                 life.ready.notify_one();
+                life.owed.notify_one();
                 if caught_up.elapsed() > Duration::from_secs(1) {
                     caught_up = Instant::now();
                     life.due_in(Duration::ZERO);

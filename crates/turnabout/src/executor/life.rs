@@ -45,6 +45,12 @@ pub(super) struct Life {
     pub(super) beat: AtomicI64,
     /// Something may have become ready.
     pub(super) ready: Notify,
+    /// Counts jobs that were run inline.
+    pub(super) inline: AtomicI64,
+    /// A hook may be owed.
+    pub(super) owed: Notify,
+    /// Held by whoever runs hooks.
+    pub(super) paying: tokio::sync::Mutex<()>,
     /// A heartbeat is wanted now, to learn who is being cancelled.
     pub(super) beat_now: Notify,
     /// When the next parked job is due, on this life's watch, in nanoseconds.
@@ -103,6 +109,9 @@ impl Life {
             answered: AtomicI64::new(0),
             beat: AtomicI64::new(0),
             ready: Notify::new(),
+            inline: AtomicI64::new(0),
+            owed: Notify::new(),
+            paying: tokio::sync::Mutex::new(()),
             beat_now: Notify::new(),
             due: AtomicU64::new(u64::MAX),
             due_changed: Notify::new(),
@@ -190,7 +199,7 @@ impl Life {
     {
         let mut backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(5));
         while let Err(panic) = AssertUnwindSafe(run(Arc::clone(&self))).catch_unwind().await {
-            let message = super::attempt::panic_message(&*panic);
+            let message = crate::error::panic_message(&*panic);
             tracing::error!(executor = %self.plan.name, loop_ = what, message, "a loop panicked and is begun anew");
             self.health.lock().unwrap_or_else(PoisonError::into_inner).restarts += 1;
             backoff.wait().await;

@@ -30,6 +30,8 @@ pub(super) struct Options {
     pub(super) lease: Duration,
     pub(super) grace: Duration,
     pub(super) wake_up: Duration,
+    pub(super) hook_limit: Duration,
+    pub(super) inline_only: bool,
     pub(super) log_limits: LogLimits,
     mistake: Option<Error>,
 }
@@ -46,6 +48,8 @@ impl Default for Options {
             lease: Duration::from_secs(30),
             grace: Duration::from_secs(10),
             wake_up: Duration::from_secs(30),
+            hook_limit: crate::hook::LIMIT,
+            inline_only: false,
             log_limits: LogLimits::default(),
             mistake: None,
         }
@@ -120,6 +124,7 @@ pub(super) struct Plan {
     pub(super) lease: Duration,
     pub(super) grace: Duration,
     pub(super) wake_up: Duration,
+    pub(super) hook_limit: Duration,
     pub(super) log_limits: LogLimits,
 }
 
@@ -133,7 +138,7 @@ impl Plan {
         Ok(Self {
             jobs,
             name,
-            slots: options.slots,
+            slots: if options.inline_only { 0 } else { options.slots },
             kind: kind(&options.queues, &tasks, options.fairness),
             queues: options.queues,
             tasks: Arc::new(tasks.into_iter().collect()),
@@ -144,6 +149,7 @@ impl Plan {
             lease: options.lease,
             grace: options.grace,
             wake_up: options.wake_up,
+            hook_limit: options.hook_limit,
             log_limits: options.log_limits,
             registry,
         })
@@ -160,6 +166,10 @@ impl Life {
     pub(super) fn info(&self) -> ExecutorInfo {
         let mut tasks: Vec<String> = self.plan.tasks.iter().cloned().collect();
         tasks.sort_unstable();
+        if self.plan.slots == 0 {
+            // Nobody should wait for it to take anything.
+            tasks.clear();
+        }
         ExecutorInfo {
             incarnation: self.incarnation,
             name: self.plan.name.clone(),

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
 
 use super::attempt::{hand_on, slot};
 use super::finisher::Ending;
 use super::hand::Stop;
 use super::handle::Control;
 use super::life::Life;
-use super::{claimer, finisher, keeper, news, sweeper};
+use super::{claimer, finisher, hooks, keeper, news, sweeper};
 use crate::job::Described;
 use crate::lifecycle::Event;
 
@@ -21,13 +23,14 @@ const WIND_UP: Duration = Duration::from_secs(5);
 pub(super) async fn live(life: &Arc<Life>, control: &Control) -> bool {
     // Dropped at the end of this function, which aborts whatever still runs.
     let mut loops = JoinSet::new();
-    loops.spawn(Arc::clone(life).supervise("keeper", keeper::run));
+    let _keeper = OwnThread::spawn(life, &mut loops);
     loops.spawn(Arc::clone(life).supervise("ear", keeper::hear));
     loops.spawn(Arc::clone(life).supervise("finisher", finisher::run));
     loops.spawn(Arc::clone(life).supervise("start marks", finisher::mark_starts));
     loops.spawn(Arc::clone(life).supervise("news", news::tell));
     loops.spawn(Arc::clone(life).supervise("sweeper", sweeper::run));
     loops.spawn(Arc::clone(life).supervise("tidy", sweeper::tidy));
+    loops.spawn(Arc::clone(life).supervise("hooks", hooks::run));
     let mut slots = JoinSet::new();
     for _ in 0..life.plan.slots {
         slots.spawn(Arc::clone(life).supervise("slot", slot));
@@ -88,6 +91,9 @@ async fn shut_down(life: &Arc<Life>, control: &Control, claimer: &mut AbortOnDro
             }
         }
     }
+    // What the last jobs owe is paid before we go, if it does not take long; else by others.
+    let paid = async { while hooks::pay(life).await.is_ok_and(|hooks| hooks > 0) {} };
+    let _ = tokio::time::timeout(life.plan.grace, paid).await;
     if let Err(error) = life.store.deregister(life.incarnation).await {
         // Others will find that it is silent.
         life.trouble("deregistering", &error);
@@ -118,8 +124,46 @@ async fn interrupt_the_rest(life: &Life) {
     }
 }
 
+/// The keeper's thread, with a runtime of its own: handlers that never yield may keep all others busy, and the lease
+/// must be kept nevertheless. Ends when it is dropped.
+struct OwnThread(CancellationToken);
+
+impl OwnThread {
+    /// Where no thread can be had, the keeper runs among the other loops.
+    fn spawn(life: &Arc<Life>, loops: &mut JoinSet<()>) -> Self {
+        let stop = CancellationToken::new();
+        let keep = |life: Arc<Life>, stop: CancellationToken, home: Handle| async move {
+            let run = move |life| keeper::run(life, home.clone());
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = life.supervise("keeper", run) => {}
+            }
+        };
+        let (own, token, home) = (Arc::clone(life), stop.clone(), Handle::current());
+        let begun = std::thread::Builder::new()
+            .name("turnabout-keeper".to_owned())
+            .spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                match runtime {
+                    Ok(runtime) => runtime.block_on(keep(own, token, home)),
+                    Err(_) => drop(home.spawn(keep(own, token, home.clone()))),
+                }
+            });
+        if begun.is_err() {
+            loops.spawn(keep(Arc::clone(life), stop.clone(), Handle::current()));
+        }
+        Self(stop)
+    }
+}
+
+impl Drop for OwnThread {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 /// A task that does not outlive its handle.
-struct AbortOnDrop(JoinHandle<()>);
+pub(super) struct AbortOnDrop(pub(super) JoinHandle<()>);
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {

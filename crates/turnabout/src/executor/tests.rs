@@ -1,13 +1,16 @@
 //! The executor at work, on every store. The cases wait for signals (a handler that reports, a job that ends) or move
 //! the clock; real time passes only where it is what is tested.
 
+mod blocking;
 mod cancelling;
 mod counting;
 mod drain;
 mod fairness;
 mod handlers;
 mod history;
+mod hooks;
 mod idle;
+mod inline;
 mod leases;
 mod logging;
 mod owners;
@@ -17,6 +20,9 @@ mod reporting;
 mod retries;
 mod setup;
 mod shutdown;
+mod tasks;
+#[cfg(feature = "postgres")]
+mod transactions;
 mod watching;
 
 use std::time::Duration;

@@ -18,6 +18,7 @@ pub struct SetGroup {
     group: String,
     weight: Option<u32>,
     max_running: NewCap,
+    max_unfinished: NewCap,
     paused: Option<bool>,
 }
 
@@ -28,6 +29,7 @@ impl SetGroup {
             group,
             weight: None,
             max_running: NewCap::AsItIs,
+            max_unfinished: NewCap::AsItIs,
             paused: None,
         }
     }
@@ -41,6 +43,13 @@ impl SetGroup {
     /// At most so many of its jobs run at a time, over all executors. `None`: as many as there are slots.
     pub fn max_running(mut self, jobs: Option<u32>) -> Self {
         self.max_running = NewCap::Set(jobs);
+        self
+    }
+
+    /// At most so many of its jobs may be unfinished: a submit past that is [`Error::TooMany`]. Those that there are
+    /// count. `None`: any number.
+    pub fn max_unfinished(mut self, jobs: Option<u32>) -> Self {
+        self.max_unfinished = NewCap::Set(jobs);
         self
     }
 
@@ -70,9 +79,16 @@ impl SetGroup {
             ));
         }
         self.max_running.check()?;
+        if matches!(self.max_unfinished, NewCap::Set(Some(0))) {
+            return Err(Error::invalid(
+                "max_unfinished",
+                "0 would never let a job in; allow at least 1",
+            ));
+        }
         let mut settings = self.jobs.settings().await?.group(&self.group);
         settings.weight = self.weight.unwrap_or(settings.weight);
         settings.max_running = self.max_running.over(settings.max_running);
+        settings.max_unfinished = self.max_unfinished.over(settings.max_unfinished);
         settings.paused = self.paused.unwrap_or(settings.paused);
         self.jobs.store().set(Setting::Group(self.group, settings)).await
     }

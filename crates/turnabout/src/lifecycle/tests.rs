@@ -266,7 +266,7 @@ fn a_job_that_is_not_restartable_never_runs_twice() {
         let change = decide(&running, &event, &policy, 0.0).expect("legal");
         assert_eq!((change.state, change.reason), (S::Failed, Some(reason)), "{event:?}");
     }
-    assert!(must_record_start(&job(S::Scheduled), &policy));
+    assert!(must_record_start(&job(S::Scheduled), &policy, false));
     // Not started, so it has not run once.
     let given_back = decide(&job(S::Scheduled), &E::Lose, &policy, 0.0).expect("legal");
     assert_eq!(given_back.state, S::Waiting);
@@ -298,4 +298,44 @@ fn a_priority_change_moves_a_ready_job_but_never_a_retry_out_of_its_lane() {
         on(&job(S::Waiting), E::Reprioritise(Priority::Normal)),
         Err(Refusal::AlreadySo)
     );
+}
+
+#[test]
+fn a_start_is_recorded_first_where_it_must_be_known() {
+    let plain = policy();
+    assert!(!must_record_start(&job(S::Scheduled), &plain, false));
+    assert!(
+        must_record_start(&job(S::Scheduled), &plain, true),
+        "a handler with a transaction"
+    );
+    let lost = Standing {
+        losses: 1,
+        ..job(S::Scheduled)
+    };
+    assert!(must_record_start(&lost, &plain, false), "lost once before");
+}
+
+#[test]
+fn hooks_are_owed_for_failures_cancels_and_deletions_only() {
+    let policy = policy();
+    let owed = |state, event: E| {
+        let change = decide(&job(state), &event, &policy, 0.0).expect("legal");
+        (owes(&change, true), owes(&change, false))
+    };
+    let (none, error, cancelled, delete) = (
+        Hooks::NONE,
+        Hooks::NONE.with(Hook::Error),
+        Hooks::NONE.with(Hook::Cancelled),
+        Hooks::NONE.with(Hook::Delete),
+    );
+    assert_eq!(owed(S::Running, E::Fail), (error, error), "stuck, and so not forgotten");
+    assert_eq!(owed(S::Running, E::FailForGood), (error, error.with(Hook::Delete)));
+    assert_eq!(owed(S::Running, E::Succeed), (none, delete));
+    assert_eq!(owed(S::Running, E::Snooze(Duration::from_secs(1))), (none, none));
+    assert_eq!(owed(S::Running, E::Interrupt), (none, none));
+    assert_eq!(owed(S::Running, E::Cancel), (none, none), "not yet");
+    assert_eq!(owed(S::Waiting, E::Cancel), (cancelled, cancelled.with(Hook::Delete)));
+    assert_eq!(owed(S::Waiting, E::Expire), (error, error.with(Hook::Delete)));
+    assert_eq!(owed(S::Success, E::Delete), (delete, delete));
+    assert_eq!(owed(S::Failed, E::Restart), (none, none));
 }

@@ -12,6 +12,7 @@ mod tell;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -25,7 +26,8 @@ use super::{
 use crate::clock::{Clock, after};
 use crate::error::Result;
 use crate::group::Settings;
-use crate::job::{Attempt, Job, JobId, Lane, State};
+use crate::hook::{self, Hook, Hooks, Owed};
+use crate::job::{Attempt, Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Change, Event, Place, Policy};
 use crate::log::Line;
 use crate::progress::percent_of;
@@ -67,6 +69,9 @@ struct Tables {
     accounts: HashMap<(String, String), f64>,
     settings: Arc<Settings>,
     seq: i64,
+    /// Hooks, by number, and from when on they may be given out.
+    owed: BTreeMap<i64, (Timestamp, Owed)>,
+    noted: i64,
 }
 
 impl Model {
@@ -91,9 +96,15 @@ impl Model {
         let _ = self.signals.send(signal);
     }
 
-    /// Writes what a rule said about a job, and tells whom it concerns.
-    fn apply(&self, tables: &mut Tables, mut job: Job, change: &Change) {
+    /// Writes what a rule said about a job, and tells whom it concerns. `hooks` are those that its task has.
+    fn apply(&self, tables: &mut Tables, mut job: Job, change: &Change, hooks: Hooks) {
         let now = self.now();
+        if tables.note(
+            hook::owed(&job, change, hooks, !self.options.retention.is_zero(), now),
+            now,
+        ) {
+            self.signal(Signal::Owed);
+        }
         let was_held = matches!(job.state, State::Scheduled | State::Running);
         let is_held = matches!(change.state, State::Scheduled | State::Running);
         tables.remove(job.id);
@@ -203,6 +214,28 @@ impl Tables {
         self.tasks.get(task).map_or_else(Policy::default, |t| t.policy)
     }
 
+    /// The hooks that a task has, as published.
+    fn hooks(&self, task: &str) -> Hooks {
+        self.tasks.get(task).map_or(Hooks::NONE, |t| t.hooks)
+    }
+
+    /// Notes hooks that are owed. Says whether there are any.
+    fn note(&mut self, owed: Vec<(Hook, Job)>, now: Timestamp) -> bool {
+        let any = !owed.is_empty();
+        for (hook, job) in owed {
+            self.noted += 1;
+            let (number, tries) = (self.noted, 0);
+            let owed = Owed {
+                number,
+                hook,
+                tries,
+                job,
+            };
+            self.owed.insert(number, (now, owed));
+        }
+        any
+    }
+
     /// The jobs in executors' hands.
     fn held(&self) -> impl Iterator<Item = &Job> {
         self.live
@@ -241,6 +274,10 @@ impl Store for Model {
 
     async fn take(&self, take: Take) -> Result<Taken> {
         self.claim(take)
+    }
+
+    async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
+        self.grab_parked(Claim { executor, number }, id)
     }
 
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
@@ -354,14 +391,42 @@ impl Store for Model {
         Ok(accounts.collect())
     }
 
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+        let now = self.now();
+        let mut tables = self.tables();
+        let ready = tables.owed.values_mut().filter(|(from, owed)| {
+            let theirs = tasks.iter().find(|(task, _)| *task == owed.job.task);
+            *from <= now && theirs.is_some_and(|(_, hooks)| hooks.has(owed.hook))
+        });
+        let given = ready.take(limit as usize).map(|(from, owed)| {
+            *from = after(now, again);
+            owed.tries += 1;
+            owed.clone()
+        });
+        Ok(given.collect())
+    }
+
+    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
+        let mut tables = self.tables();
+        for number in owed {
+            tables.owed.remove(&number);
+        }
+        Ok(())
+    }
+
     async fn prune(&self) -> Result<u64> {
         let now = self.now();
         let tables = &mut *self.tables();
-        let before = tables.ended.len();
-        tables.ended.retain(|_, job| {
+        let past = |job: &Job| {
             job.finished
-                .is_none_or(|finished| after(finished, self.options.retention) > now)
-        });
+                .is_some_and(|finished| after(finished, self.options.retention) <= now)
+        };
+        let old: Vec<Job> = tables
+            .ended
+            .extract_if(.., |_, job| past(job))
+            .map(|(_, job)| job)
+            .collect();
+        let count = old.len() as u64;
         let (live, ended) = (&tables.live, &tables.ended);
         tables
             .logs
@@ -369,6 +434,11 @@ impl Store for Model {
         tables
             .attempts
             .retain(|job, _| live.contains_key(job) || ended.contains_key(job));
-        Ok((before - tables.ended.len()) as u64)
+        let owed = old.into_iter().filter(|job| tables.hooks(&job.task).has(Hook::Delete));
+        let owed = owed.map(|job| (Hook::Delete, job)).collect();
+        if tables.note(owed, now) {
+            self.signal(Signal::Owed);
+        }
+        Ok(count)
     }
 }

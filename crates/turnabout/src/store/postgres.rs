@@ -4,11 +4,12 @@
 //! common: names are qualified, statements are prepared once a connection, hot ones run under settings that keep
 //! their plans from flipping, and what belongs together is sent in one round trip.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::{Object, Pool, RecyclingMethod};
 use jiff::Timestamp;
 use tokio::sync::broadcast;
 use tokio_postgres::{Config, NoTls};
@@ -21,17 +22,22 @@ use super::{
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
-use crate::job::{Attempt, Job, JobId};
+use crate::hook::{Hooks, Owed};
+use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
 use crate::log::Line;
-use crate::task::TaskSettings;
+use crate::task::{Isolation, TaskSettings};
+use crate::transaction::Transaction;
 use crate::turn::Charge;
 
 mod change;
 mod connect;
 mod executors;
 mod feed;
+mod grab;
+mod hooks;
 mod insert;
+mod limits;
 mod listen;
 mod log;
 mod marks;
@@ -49,6 +55,7 @@ mod stock;
 mod take;
 #[cfg(test)]
 mod tests;
+mod transactions;
 
 use connect::{failed, no_connection};
 use insert::together::Together;
@@ -59,6 +66,10 @@ use stock::Memory;
 /// Jobs in a `PostgreSQL` database.
 pub struct PostgresStore {
     pool: Pool,
+    /// The connections of heartbeats, which must go through whatever the others are busy with.
+    pulse: Pool,
+    /// The connections of handlers' transactions, which may be busy for long.
+    handlers: Pool,
     sql: Sql,
     options: StoreOptions,
     signals: broadcast::Sender<Signal>,
@@ -70,6 +81,8 @@ pub struct PostgresStore {
     marks: Mutex<std::collections::HashMap<Uuid, Marks>>,
     /// What each executor of this process knows to be ready.
     stocks: Mutex<std::collections::HashMap<Uuid, Memory>>,
+    /// Whether any group has a limit on unfinished jobs, as far as known.
+    limits: AtomicBool,
     /// Small submits on their way.
     together: Together,
     /// For what goes on after a caller has gone.
@@ -100,10 +113,15 @@ impl PostgresStore {
             Arc::clone(&watched),
         );
         let listener = tokio::spawn(listening);
-        let pool = connect::pool(&config, options.connections)?;
         let (feed, hints) = feed::Feed::new();
+        let pool = connect::pool(&config, options.connections, RecyclingMethod::Fast)?;
+        let pulse = connect::pool(&config, 2, RecyclingMethod::Fast)?;
+        // As many as handlers may ask for at a time, see `offer_transactions`. Handlers may leave things behind.
+        let handlers = connect::pool(&config, 0, RecyclingMethod::Clean)?;
         let store = Arc::new_cyclic(|me| Self {
             pool,
+            pulse,
+            handlers,
             sql: Sql::new(&options.schema),
             options,
             signals,
@@ -111,6 +129,7 @@ impl PostgresStore {
             settings: Mutex::default(),
             marks: Mutex::default(),
             stocks: Mutex::default(),
+            limits: AtomicBool::new(false),
             together: Together::default(),
             me: me.clone(),
             listener: listener.abort_handle(),
@@ -244,6 +263,10 @@ impl Store for PostgresStore {
         Box::pin(self.hand_out(take)).await
     }
 
+    async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
+        self.grab_parked(executor, number, id).await
+    }
+
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
         self.mark_started(executor, jobs).await
     }
@@ -270,6 +293,19 @@ impl Store for PostgresStore {
 
     async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
         self.earlier_attempts(job).await
+    }
+
+    fn offer_transactions(&self, handlers: usize) -> Result<()> {
+        self.handlers.resize(self.handlers.status().max_size + handlers);
+        Ok(())
+    }
+
+    async fn begin(&self, job: JobId, isolation: Isolation) -> Result<Arc<Transaction>> {
+        self.begin_for(job, isolation).await
+    }
+
+    async fn conclude(&self, executor: Uuid, settle: &Settle, transaction: &Transaction) -> Result<Settled> {
+        self.end_within(executor, settle, transaction).await
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
@@ -339,6 +375,14 @@ impl Store for PostgresStore {
 
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
         self.share_accounts(kind, charges).await
+    }
+
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+        self.give_out(tasks, limit, again).await
+    }
+
+    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
+        self.run("striking off hooks", &self.sql.strike, &[&owed]).await
     }
 
     async fn prune(&self) -> Result<u64> {

@@ -24,6 +24,9 @@ mod chores;
 mod desk;
 mod fault;
 mod feed;
+mod grabbing;
+mod hooks;
+mod limits;
 mod logs;
 mod members;
 mod open;
@@ -44,6 +47,7 @@ mod writing;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::broadcast;
@@ -52,7 +56,8 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::group::Settings;
-use crate::job::{Attempt, Job, JobId};
+use crate::hook::{Hooks, Owed};
+use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
 use crate::log::Line;
 use crate::task::TaskSettings;
@@ -172,6 +177,13 @@ impl Store for SqliteStore {
         self.write("taking jobs", move |tx| taking::take(tx, take)).await
     }
 
+    async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
+        self.write("taking a parked job", move |tx| {
+            grabbing::grab(tx, executor, number, id)
+        })
+        .await
+    }
+
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
         self.write("marking jobs as running", move |tx| {
             settling::start(tx, executor, &jobs)
@@ -284,6 +296,17 @@ impl Store for SqliteStore {
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
         let kind = kind.to_owned();
         self.write("sharing accounts", move |tx| chores::share(tx, &kind, &charges))
+            .await
+    }
+
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+        let tasks = tasks.to_vec();
+        self.write("looking for hooks", move |tx| hooks::owed(tx, &tasks, limit, again))
+            .await
+    }
+
+    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
+        self.write("striking off hooks", move |tx| hooks::strike(tx, &owed))
             .await
     }
 

@@ -1,17 +1,21 @@
 //! Submitting inside a caller's own `PostgreSQL` transaction: the job exists if and only if the transaction commits.
 
 use jiff::Timestamp;
-use tokio_postgres::GenericClient;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{GenericClient, Row};
 
 use super::Submit;
 use crate::error::{Error, Result};
+use crate::group::Quota;
 use crate::job::{JobId, When};
-use crate::store::{NewJob, Submitted};
+use crate::store::{MaxUnfinished, NewJob, Submitted};
+use crate::task::BoxError;
+use crate::transaction::Transaction;
 
 /// The arguments of the SQL function, in its order.
-const CALL: &str = "select job, is_new from {function}($1, $2, $3, $4, $5, $6, $7::float8 * interval '1 second', $8, \
-     $9::float8 * interval '1 second', $10, $11, $12, $13, $14)";
+const CALL: &str = "select job, is_new, over, allowed from {function}($1, $2, $3, $4, $5, $6, $7::float8 * interval '1 second', $8, \
+     $9::float8 * interval '1 second', $10, $11, $12, $13, $14, $15, $16, $17)";
 
 impl Submit {
     /// Submits inside a transaction of the caller's, on a connection of its own to the same database: the job is seen
@@ -30,19 +34,51 @@ impl Submit {
     /// tx.commit().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn within<C: GenericClient + Sync>(self, transaction: &mut C) -> Result<Submitted> {
+    ///
+    /// Inside a handler that has a [transaction](crate::Context::transaction): `cx.submit(..).within(cx.transaction()?)`.
+    pub async fn within(self, transaction: impl Within) -> Result<Submitted> {
         let function = self.jobs.store().submit_function().ok_or_else(|| {
             Error::invalid(
                 "transaction",
                 "only a PostgreSQL store can submit inside a caller's transaction",
             )
         })?;
-        let job = self.jobs.check(self.submission)?;
+        let (job, _) = self.jobs.accept(self.submission).await?;
         call(transaction, &CALL.replace("{function}", &function), &job).await
     }
 }
 
-async fn call<C: GenericClient + Sync>(client: &C, sql: &str, job: &NewJob) -> Result<Submitted> {
+/// A transaction in which a job can be submitted: one of `tokio_postgres` (`&mut tx`), or a handler's own.
+pub trait Within: sealed::Sealed + Send {
+    /// Runs a statement that returns one row.
+    #[doc(hidden)]
+    fn query_one(
+        self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> impl Future<Output = std::result::Result<Row, BoxError>> + Send;
+}
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl<C: tokio_postgres::GenericClient> Sealed for &mut C {}
+    impl Sealed for &crate::transaction::Transaction {}
+}
+
+impl<C: GenericClient + Send + Sync> Within for &mut C {
+    async fn query_one(self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> std::result::Result<Row, BoxError> {
+        Ok(GenericClient::query_one(self, sql, params).await?)
+    }
+}
+
+impl Within for &Transaction {
+    async fn query_one(self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> std::result::Result<Row, BoxError> {
+        Ok(Transaction::query_one(self, sql, params).await?)
+    }
+}
+
+async fn call(client: impl Within, sql: &str, job: &NewJob) -> Result<Submitted> {
     let (at, delay) = job.when.parts();
     let expires = match job.expires {
         When::Now => None,
@@ -52,6 +88,11 @@ async fn call<C: GenericClient + Sync>(client: &C, sql: &str, job: &NewJob) -> R
     let priority = job.priority.map(crate::job::Priority::as_str);
     let items = i32::try_from(job.items).unwrap_or(i32::MAX);
     let meta = (!job.meta.is_empty()).then(|| serde_json::to_string(&job.meta).unwrap_or_default());
+    let max_unfinished = match job.max_unfinished {
+        MaxUnfinished::AsPublished => None,
+        MaxUnfinished::Any => Some(0),
+        MaxUnfinished::AtMost(limit) => Some(i32::try_from(limit).unwrap_or(i32::MAX)),
+    };
     let (parent, id) = (job.parent.map(|p| p.0), job.id_given.then_some(job.id.0));
     let row = client
         .query_one(
@@ -71,24 +112,45 @@ async fn call<C: GenericClient + Sync>(client: &C, sql: &str, job: &NewJob) -> R
                 &meta,
                 &parent,
                 &id,
+                &job.subject,
+                &job.prepared,
+                &max_unfinished,
             ],
         )
         .await
-        .map_err(|error| match error.code() {
-            Some(&SqlState::UNIQUE_VIOLATION) => Error::Conflict("job id"),
-            Some(&SqlState::INVALID_PARAMETER_VALUE) => {
-                Error::invalid("job", error.as_db_error().map_or("it was refused", |e| e.message()))
-            }
-            _ => Error::Store {
-                doing: "submitting inside a transaction",
-                cause: Box::new(error),
-                transient: false,
-            },
-        })?;
+        .map_err(refused)?;
+    if let Some(over) = row.get::<_, Option<&str>>(2) {
+        let quota = match over {
+            "group" => Quota::group(&job.group),
+            _ => Quota::owner(&job.group, &job.task, job.owner.as_deref()),
+        };
+        return Err(quota.exceeded(row.get::<_, i32>(3) as u32));
+    }
     Ok(Submitted {
         id: JobId(row.get(0)),
         new: row.get(1),
     })
+}
+
+fn refused(error: BoxError) -> Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<tokio_postgres::Error>() {
+            match error.code() {
+                Some(&SqlState::UNIQUE_VIOLATION) => return Error::Conflict("job id"),
+                Some(&SqlState::INVALID_PARAMETER_VALUE) => {
+                    return Error::invalid("job", error.as_db_error().map_or("it was refused", |e| e.message()));
+                }
+                _ => break,
+            }
+        }
+        cause = error.source();
+    }
+    Error::Store {
+        doing: "submitting inside a transaction",
+        cause: error,
+        transient: false,
+    }
 }
 
 #[cfg(test)]

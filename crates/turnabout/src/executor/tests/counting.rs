@@ -10,7 +10,8 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
-use crate::job::{Attempt, Job, JobId};
+use crate::hook::{Hooks, Owed};
+use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
 use crate::log::Line;
 use crate::store::{
@@ -121,6 +122,10 @@ impl Store for Counting {
         self.call("take", self.inner.take(take)).await
     }
 
+    async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
+        self.call("grab", self.inner.grab(executor, number, id)).await
+    }
+
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
         self.call("start", self.inner.start(executor, jobs)).await
     }
@@ -207,6 +212,14 @@ impl Store for Counting {
 
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
         self.call("share", self.inner.share(kind, charges)).await
+    }
+
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: std::time::Duration) -> Result<Vec<Owed>> {
+        self.call("owed", self.inner.owed(tasks, limit, again)).await
+    }
+
+    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
+        self.call("strike", self.inner.strike(owed)).await
     }
 
     async fn prune(&self) -> Result<u64> {

@@ -151,6 +151,7 @@ impl Exec {
             error: matches!(event, Event::Fail | Event::FailForGood | Event::RetryAfter(_))
                 .then(|| "broken".to_owned()),
             described: Described::default(),
+            hooks: self.settings.get(&job.task).map(|t| t.hooks).unwrap_or_default(),
             ran: (event != Event::Release).then_some(Duration::ZERO),
             reported: true,
         }

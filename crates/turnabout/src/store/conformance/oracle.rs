@@ -3,7 +3,9 @@
 //!
 //! Only the values of `seq` may differ (a store may leave gaps), never what they put first.
 
+mod hooks;
 mod steps;
+mod words;
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -15,6 +17,7 @@ use uuid::Uuid;
 use super::world::settings;
 use super::{Exec, World, by_marks, cases, in_memory, seeds};
 use crate::group::{GroupSettings, TaskLimits};
+use crate::hook::{Hook, Hooks};
 use crate::job::{Claimed, Job, JobId, Priority};
 use crate::lifecycle::{Event, Policy};
 use crate::store::model::Model;
@@ -174,10 +177,13 @@ fn task(name: &str) -> TaskSettings {
                 restartable: false,
                 ..plain.policy
             },
+            hooks: Hooks::NONE.with(Hook::Error).with(Hook::Cancelled),
             ..plain
         },
         _ => TaskSettings {
             queue: "ocr".to_owned(),
+            max_unfinished: Some(4),
+            hooks: Hooks::NONE.with(Hook::Cancelled).with(Hook::Delete),
             ..plain
         },
     }
@@ -204,10 +210,11 @@ fn plain(jobs: Vec<Job>) -> Vec<Job> {
     jobs.into_iter().map(|job| Job { seq: 0, ..job }).collect()
 }
 
-/// The ready jobs in order of `seq`.
+/// The ready jobs of each group in order of `seq`. (Between groups it says nothing: of a batch, jobs under a limit may
+/// be stored after the others.)
 fn order(jobs: &[Job]) -> Vec<JobId> {
     let mut ready: Vec<&Job> = jobs.iter().filter(|job| job.lane.is_some()).collect();
-    ready.sort_by_key(|job| job.seq);
+    ready.sort_by_key(|job| (&job.group, job.seq));
     ready.into_iter().map(|job| job.id).collect()
 }
 

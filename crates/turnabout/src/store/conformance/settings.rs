@@ -28,6 +28,7 @@ async fn settings_are_kept_and_their_defaults_forgotten(world: &World) {
     let heavy = GroupSettings {
         weight: 7,
         max_running: Some(3),
+        max_unfinished: Some(1000),
         paused: true,
     };
     let limits = TaskLimits {

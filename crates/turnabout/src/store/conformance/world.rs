@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::job::{Claimed, Job, JobId, Meta, Priority, When};
 use crate::lifecycle::{Change, Event, Policy, Refusal};
 use crate::store::model::Model;
-use crate::store::{Changed, Filter, NewJob, Store, StoreOptions, Submitted, Which};
+use crate::store::{Changed, Filter, MaxUnfinished, NewJob, Store, StoreOptions, Submitted, Which};
 use crate::task::TaskSettings;
 
 /// Which store a case runs on, and where that is.
@@ -291,7 +291,10 @@ pub(crate) fn job(group: &str) -> NewJob {
         expires: When::Now,
         unique: None,
         args: "{}".to_owned(),
+        prepared: false,
         items: 1,
+        subject: None,
+        max_unfinished: MaxUnfinished::AsPublished,
         meta: Meta::new(),
         parent: None,
     }

@@ -44,7 +44,8 @@ impl Model {
             } else if job.claim.is_some() {
                 tables.keep_attempt(&job, change, self.now(), Default::default());
             }
-            self.apply(tables, next, change);
+            let hooks = tables.hooks(&next.task);
+            self.apply(tables, next, change, hooks);
         }
         Changed { job, outcome }
     }

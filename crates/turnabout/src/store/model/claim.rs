@@ -8,9 +8,10 @@ use super::{Model, Tables};
 use crate::clock::after;
 use crate::error::{Error, Result};
 use crate::group::{Cap, Settings};
+use crate::hook::Hooks;
 use crate::job::{Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Event, Policy, decide};
-use crate::store::{Settle, Settled, Take, Taken};
+use crate::store::{Settle, Settled, Take, Taken, grabbed};
 use crate::turn::{Candidate, Peeked, Pick, Ring, Round, Stream, interleave};
 
 impl Model {
@@ -63,10 +64,37 @@ impl Model {
     fn hand_over(&self, tables: &mut Tables, id: JobId, claim: Claim) -> Option<Claimed> {
         let mut job = tables.live.get(&id)?.clone();
         let change = decide(&job.standing(), &Event::Claim, &Policy::default(), 0.0).ok()?;
-        let claimed = claimed(&job, job.lane?, claim.number);
+        let claimed = Claimed::of(&job, job.lane?, claim.number);
         job.claim = Some(claim);
-        self.apply(tables, job, &change);
+        self.apply(tables, job, &change, Hooks::NONE);
         Some(claimed)
+    }
+
+    pub(super) fn grab_parked(&self, claim: Claim, id: JobId) -> Result<Option<Claimed>> {
+        let tables = &mut *self.tables();
+        if !tables.executors.contains_key(&claim.executor) {
+            return Err(Error::LeaseLost);
+        }
+        let Some(mut job) = tables.live.get(&id).cloned() else {
+            return Ok(None);
+        };
+        let settings = tables.settings.clone();
+        let (group, task) = (settings.group(&job.group), settings.task(&job.task));
+        let caps = [
+            (Cap::Group(job.group.clone()), group.max_running),
+            (Cap::Task(job.task.clone()), task.max_running),
+        ];
+        let full = caps
+            .iter()
+            .any(|(cap, limit)| limit.is_some_and(|limit| tables.running(cap) >= limit));
+        let change = grabbed(&job.standing()).filter(|_| !full && !group.paused && !task.paused);
+        let Some(change) = change else { return Ok(None) };
+        let claimed = Claimed::of(&job, Lane::from(job.priority), claim.number);
+        // Should it be given back before it is done, it needs a place in its lane.
+        job.seq = tables.next_seq();
+        job.claim = Some(claim);
+        self.apply(tables, job, &change, Hooks::NONE);
+        Ok(Some(claimed))
     }
 
     pub(super) fn mark_started(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Vec<(JobId, Settled)> {
@@ -110,7 +138,7 @@ impl Model {
                     job.error_message = settle.described.message;
                     job.error_code = settle.described.code;
                 }
-                self.apply(tables, *job, &settle.change);
+                self.apply(tables, *job, &settle.change, settle.hooks);
                 Settled::Done
             }
             Fence::Ended => Settled::Done,
@@ -237,25 +265,4 @@ fn before(now: jiff::Timestamp, ran: std::time::Duration) -> jiff::Timestamp {
         .ok()
         .and_then(|ran| now.checked_sub(ran).ok())
         .unwrap_or_else(|| after(now, std::time::Duration::ZERO))
-}
-
-fn claimed(job: &Job, lane: Lane, number: i64) -> Claimed {
-    Claimed {
-        id: job.id,
-        number,
-        task: job.task.clone(),
-        group: job.group.clone(),
-        owner: job.owner.clone(),
-        priority: job.priority,
-        lane,
-        seq: job.seq,
-        args: job.args.clone(),
-        items: job.items,
-        meta: job.meta.clone(),
-        parent: job.parent,
-        submitted: job.submitted,
-        attempts: job.attempts,
-        interruptions: job.interruptions,
-        losses: job.losses,
-    }
 }

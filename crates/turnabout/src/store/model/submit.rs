@@ -3,8 +3,9 @@
 use super::{Model, Tables};
 use crate::clock::after;
 use crate::error::{Error, Result};
+use crate::group::Quota;
 use crate::job::{Job, JobId, Priority, State};
-use crate::store::{ID_AHEAD, ID_PAST, NewJob, Signal, Submitted};
+use crate::store::{ID_AHEAD, ID_PAST, MaxUnfinished, NewJob, Signal, Submitted};
 use jiff::Timestamp;
 
 impl Model {
@@ -41,6 +42,7 @@ impl Tables {
                 return Ok(Submitted { id: *id, new: false });
             }
         }
+        self.check_room(&new)?;
         let task = self.tasks.get(&new.task);
         let queue = new.queue.or_else(|| task.map(|t| t.queue.clone()));
         let priority = new.priority.or_else(|| task.map(|t| t.priority));
@@ -57,7 +59,9 @@ impl Tables {
             state: State::Waiting,
             reason: None,
             cancelling: false,
+            subject: new.subject,
             args: new.args,
+            prepared: new.prepared,
             items: new.items,
             unique: new.unique,
             meta: new.meta,
@@ -83,6 +87,31 @@ impl Tables {
         self.feed.tell(now, &job, false);
         self.put(job);
         Ok(Submitted { id, new: true })
+    }
+}
+
+impl Tables {
+    /// Whether the job's owner and its group may have one more.
+    fn check_room(&self, new: &NewJob) -> Result<()> {
+        let published = || self.tasks.get(&new.task).and_then(|t| t.max_unfinished);
+        let of_owner = match new.max_unfinished {
+            MaxUnfinished::AsPublished => published(),
+            MaxUnfinished::Any => None,
+            MaxUnfinished::AtMost(limit) => Some(limit),
+        };
+        let in_group = self.settings.group(&new.group).max_unfinished;
+        let jobs = || self.live.values().filter(|job| job.group == new.group);
+        let owned = || jobs().filter(|job| job.task == new.task && job.owner == new.owner);
+        // Counted only where there is a limit.
+        if let Some(limit) = of_owner
+            && owned().count() >= limit as usize
+        {
+            return Err(Quota::owner(&new.group, &new.task, new.owner.as_deref()).exceeded(limit));
+        }
+        match in_group {
+            Some(limit) if jobs().count() >= limit as usize => Err(Quota::group(&new.group).exceeded(limit)),
+            _ => Ok(()),
+        }
     }
 }
 

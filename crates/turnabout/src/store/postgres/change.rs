@@ -11,6 +11,7 @@ use super::connect::{Mode, Tx, failed};
 use super::{PostgresStore, rows};
 use crate::clock::until;
 use crate::error::{Error, Result};
+use crate::hook::Hooks;
 use crate::job::{Described, Job, JobId, State};
 use crate::lifecycle::{self, Change, Event, Place, Policy, Refusal, attempt_number, attempt_to_keep};
 use crate::store::{ATTEMPTS_KEPT, Changed, Promoted, Settle, Signal, Which};
@@ -37,9 +38,17 @@ impl PostgresStore {
             .filter(|c| c.outcome.is_ok_and(|change| change.place == Place::History));
         self.ensure_days_in(&tx, ending.map(|c| c.job.id)).await?;
         self.write_changes(&tx, &changed).await?;
+        let done: Vec<(&Job, &Change)> = changed
+            .iter()
+            .filter_map(|c| Some((&c.job, c.outcome.as_ref().ok()?)))
+            .collect();
+        let owed = self.note_changes(&tx, &done).await?;
         tx.commit().await.map_err(&failed)?;
         self.announce_changes(&changed);
         self.hint_ended(&changed);
+        if owed {
+            self.signal(Signal::Owed);
+        }
         Ok(changed)
     }
 
@@ -225,15 +234,19 @@ impl PostgresStore {
         let failed = failed("taking over jobs");
         let rows = tx.query(&self.sql.lock_held, &[&executor]).await.map_err(&failed)?;
         let mut lost = Vec::new();
+        let mut changes = Vec::new();
         for row in &rows {
             let job = rows::job(row)?;
             let policy = policies.get(&job.task).copied().unwrap_or_default();
             match lifecycle::decide(&job.standing(), &Event::Lose, &policy, 0.0) {
-                Ok(change) => lost.push(Settle {
-                    ran: job.started.map(|started| until(started, self.now())),
-                    reported: true,
-                    ..settle(&job, change)
-                }),
+                Ok(change) => {
+                    lost.push(Settle {
+                        ran: job.started.map(|started| until(started, self.now())),
+                        reported: true,
+                        ..settle(&job, change)
+                    });
+                    changes.push((job, change));
+                }
                 Err(Refusal::Illegal) => tracing::warn!(id = %job.id, state = %job.state, "held in a wrong state"),
                 Err(_) => {}
             }
@@ -242,6 +255,10 @@ impl PostgresStore {
         let tried = lost.iter().filter(|job| attempt_to_keep(&job.change).is_some());
         self.ensure_attempt_days_in(tx, tried.map(|job| job.id)).await?;
         self.write_in(tx, None, Some(executor), &lost).await.map_err(&failed)?;
+        let changes: Vec<(&Job, &Change)> = changes.iter().map(|(job, change)| (job, change)).collect();
+        if self.note_changes(tx, &changes).await? {
+            self.signal(Signal::Owed);
+        }
         Ok(lost)
     }
 }
@@ -257,6 +274,7 @@ fn settle(job: &Job, change: Change) -> Settle {
         error: None,
         described: Described::default(),
         ran: None,
+        hooks: Hooks::NONE,
         reported: false,
     }
 }

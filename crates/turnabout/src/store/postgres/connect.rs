@@ -67,14 +67,8 @@ pub(super) fn name(config: &Config) -> String {
     )
 }
 
-pub(super) fn pool(config: &Config, connections: u32) -> Result<Pool> {
-    let manager = Manager::from_config(
-        config.clone(),
-        NoTls,
-        ManagerConfig {
-            recycling_method: RecyclingMethod::Fast,
-        },
-    );
+pub(super) fn pool(config: &Config, connections: u32, recycling_method: RecyclingMethod) -> Result<Pool> {
+    let manager = Manager::from_config(config.clone(), NoTls, ManagerConfig { recycling_method });
     Pool::builder(manager)
         .max_size(connections.max(2) as usize)
         // What was used last has its statements prepared and its tables at hand.
@@ -92,7 +86,7 @@ pub(super) fn pool(config: &Config, connections: u32) -> Result<Pool> {
 
 /// What the store's own statements run under: plans that cannot flip to a scan of the whole table, however old the
 /// statistics are, and no compilation for statements that take a millisecond.
-const HOT: &str = "set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; \
+pub(super) const HOT: &str = "set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; \
      set local jit = off; set local plan_cache_mode = force_generic_plan";
 
 /// A connection with a transaction open on it. If it is dropped before its end (an error, a cancelled caller), the

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::connect::{Mode, Tx, failed};
+use super::connect::{Mode, Tx, failed, no_connection};
 use crate::error::Result;
+use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
 use crate::lifecycle::Policy;
 use crate::store::{Beat, ExecutorInfo};
@@ -15,6 +16,12 @@ use crate::task::TaskSettings;
 impl PostgresStore {
     pub(super) async fn enrol(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
         let failed = failed("registering");
+        let limited: Vec<&str> = tasks
+            .iter()
+            .filter(|task| task.max_unfinished.is_some())
+            .map(|task| task.name.as_str())
+            .collect();
+        self.limit_tasks(&limited).await?;
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
         let slots = executor.slots as i32;
@@ -54,6 +61,8 @@ impl PostgresStore {
                     &jitter,
                     &restartable,
                     &task.time_limit.map(|d| d.as_secs_f64()),
+                    &task.max_unfinished.map(|n| i32::try_from(n).unwrap_or(i32::MAX)),
+                    &task.hooks.code(),
                 ],
             )
             .await
@@ -64,7 +73,7 @@ impl PostgresStore {
 
     pub(super) async fn beat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
         let failed = failed("keeping the lease");
-        let client = self.client().await?;
+        let client = self.pulse.get().await.map_err(no_connection)?;
         let now = self.options.clock.manual();
         let (update, held, peers) = (
             client.prepare_cached(&self.sql.beat).await.map_err(&failed)?,
@@ -151,6 +160,8 @@ impl PostgresStore {
                     restartable: row.get(7),
                 },
                 time_limit: row.get::<_, Option<f64>>(8).map(seconds),
+                max_unfinished: row.get::<_, Option<i32>>(9).map(|n| n as u32),
+                hooks: Hooks::from_code(row.get(10)),
             })
             .collect())
     }

@@ -3,18 +3,22 @@
 //! key, one transaction a call (here).
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering::Relaxed;
 
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed, is_deadlock};
+use super::limits::Quotas;
 use super::{PostgresStore, rows};
 use crate::clock;
 use crate::error::{Error, Result};
 use crate::job::{JobId, Priority};
-use crate::store::{ID_AHEAD, ID_PAST, NewJob, Signal, Submitted};
+use crate::store::{ID_AHEAD, ID_PAST, MaxUnfinished, NewJob, Signal, Submitted};
+use crate::task::TaskSettings;
 
 mod copy;
+mod limited;
 mod plain;
 pub(super) mod together;
 
@@ -40,34 +44,49 @@ impl PostgresStore {
             self.insert_keyed(&jobs).await?
         } else if together::are_few(&jobs) && jobs.iter().all(plain::is_ready) {
             let outcomes = all_new(&jobs);
-            self.insert_together(jobs).await?;
-            return Ok(outcomes);
+            let Some((rest, stored)) = self.insert_together(jobs).await? else {
+                return Ok(outcomes);
+            };
+            jobs = rest;
+            self.insert_rest(&jobs, &stored).await
         } else {
             self.fill_in(&mut jobs).await?;
-            self.copy(&jobs).await?;
-            all_new(&jobs)
+            if jobs.iter().any(limited::is_limited) {
+                self.insert_keyed(&jobs).await?
+            } else {
+                self.insert_many(&jobs).await?
+            }
         };
         self.announce_new(&jobs, &outcomes);
         Ok(outcomes)
     }
 
-    /// Stores jobs of which some may exist already, all in one transaction.
+    /// Stores jobs of which some may exist already, or may be too many, all in one transaction.
     async fn insert_keyed(&self, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>> {
         let mut tries = 0;
+        let mut limited = self.limits.load(Relaxed) || jobs.iter().any(limited::is_limited);
         loop {
             tries += 1;
-            match self.try_insert_keyed(jobs).await {
+            match self.try_insert_keyed(jobs, limited).await {
                 // Someone else's transaction was in the way, and we were chosen to step back.
                 Err(error) if is_deadlock(&error) && tries < DEADLOCKS => {}
-                outcomes => return outcomes,
+                Ok(Some(outcomes)) => return Ok(outcomes),
+                Ok(None) => limited = true,
+                Err(error) => return Err(error),
             }
         }
     }
 
-    async fn try_insert_keyed(&self, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>> {
+    /// `None`: some come under limits, though `limited` said that there are none.
+    async fn try_insert_keyed(&self, jobs: &[NewJob], limited: bool) -> Result<Option<Vec<Result<Submitted>>>> {
         let failed = failed("submitting");
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
+        let mut quotas = if limited {
+            self.pass_gates(&tx, jobs).await?
+        } else {
+            Quotas::default()
+        };
         // Ids and keys are inserted in one and the same order by everyone, so that two who submit the same ones do not
         // wait for each other; but each job has its place in the lane by the order in which it was given.
         let seqs = tx
@@ -86,43 +105,64 @@ impl PostgresStore {
         for chunk in sorted.chunks(CHUNK) {
             let wanted: Vec<NewJob> = chunk.iter().map(|(_, _, job)| (*job).clone()).collect();
             let seqs: Vec<i64> = chunk.iter().map(|(_, seq, _)| *seq).collect();
-            for ((at, ..), outcome) in chunk.iter().zip(self.insert_chunk(&tx, &wanted, &seqs).await?) {
+            let Some(stored) = self.insert_chunk(&tx, &wanted, &seqs, &quotas, limited).await? else {
+                return Ok(None);
+            };
+            for ((at, ..), outcome) in chunk.iter().zip(stored) {
                 outcomes[*at] = Some(outcome);
             }
         }
+        let mut outcomes: Vec<Result<Submitted>> = outcomes.into_iter().flatten().collect();
+        if limited {
+            self.take_back_surplus(&tx, &mut quotas, jobs, &mut outcomes).await?;
+        }
         self.wake_for(&tx, jobs, self.now()).await.map_err(&failed)?;
         tx.commit().await.map_err(&failed)?;
-        Ok(outcomes.into_iter().flatten().collect())
+        Ok(Some(outcomes))
     }
 
-    /// Queue and priority of jobs whose submitter did not say, as the tasks' published settings have them.
+    /// Queue, priority and limit of jobs whose submitter did not say, as the tasks' published settings have them.
     async fn fill_in(&self, jobs: &mut [NewJob]) -> Result<()> {
         let open: HashSet<&str> = jobs
             .iter()
-            .filter(|job| job.queue.is_none() || job.priority.is_none())
+            .filter(|job| {
+                job.queue.is_none() || job.priority.is_none() || job.max_unfinished == MaxUnfinished::AsPublished
+            })
             .map(|job| job.task.as_str())
             .collect();
         if open.is_empty() {
             return Ok(());
         }
         let names: Vec<&str> = open.into_iter().collect();
-        let known: HashMap<String, (String, Priority)> = self
+        let known: HashMap<String, TaskSettings> = self
             .read_tasks(Some(&names))
             .await?
             .into_iter()
-            .map(|task| (task.name, (task.queue, task.priority)))
+            .map(|task| (task.name.clone(), task))
             .collect();
         for job in jobs {
             let settings = known.get(&job.task);
             job.queue
-                .get_or_insert_with(|| settings.map_or_else(|| "default".to_owned(), |s| s.0.clone()));
-            job.priority.get_or_insert(settings.map_or(Priority::Normal, |s| s.1));
+                .get_or_insert_with(|| settings.map_or_else(|| "default".to_owned(), |s| s.queue.clone()));
+            job.priority
+                .get_or_insert(settings.map_or(Priority::Normal, |s| s.priority));
+            if job.max_unfinished == MaxUnfinished::AsPublished {
+                let limit = settings.and_then(|s| s.max_unfinished);
+                job.max_unfinished = limit.map_or(MaxUnfinished::Any, MaxUnfinished::AtMost);
+            }
         }
         Ok(())
     }
 
-    /// Inserts jobs of which some may exist already.
-    async fn insert_chunk(&self, tx: &Tx, jobs: &[NewJob], seqs: &[i64]) -> Result<Vec<Result<Submitted>>> {
+    /// Inserts jobs of which some may exist already. `None`: see [`Self::try_insert_keyed`].
+    async fn insert_chunk(
+        &self,
+        tx: &Tx,
+        jobs: &[NewJob],
+        seqs: &[i64],
+        quotas: &Quotas,
+        limited: bool,
+    ) -> Result<Option<Vec<Result<Submitted>>>> {
         let failed = failed("submitting");
         let mut outcomes: Vec<Option<Result<Submitted>>> = jobs.iter().map(|_| None).collect();
         self.refuse_strange_ids(tx, jobs, &mut outcomes).await?;
@@ -132,8 +172,15 @@ impl PostgresStore {
                 break;
             }
             let wanted: Vec<NewJob> = open.iter().map(|i| jobs[*i].clone()).collect();
-            let places: Vec<i64> = open.iter().map(|i| seqs[*i]).collect();
-            let stored = self.store(tx, &wanted, &places).await.map_err(&failed)?;
+            let mut stored = HashSet::new();
+            for under in [false, true] {
+                let these = || open.iter().filter(|i| quotas.concern(&jobs[**i]) == under);
+                let part: Vec<NewJob> = these().map(|i| jobs[*i].clone()).collect();
+                let places: Vec<i64> = these().map(|i| seqs[*i]).collect();
+                if !part.is_empty() {
+                    stored.extend(self.store(tx, &part, &places, under).await.map_err(&failed)?);
+                }
+            }
             let ended = self.withdraw_ended(tx, &wanted, &stored).await?;
             let holders = self.holders(tx, &wanted, &stored).await?;
             let mut seen = HashSet::new();
@@ -158,11 +205,15 @@ impl PostgresStore {
                         .map(|id| Ok(Submitted { id: *id, new: false }))
                 };
             }
+            // Neither stored nor known: its key's holder has just ended, or its group has a limit.
+            if !limited && outcomes.iter().any(Option::is_none) {
+                return Ok(None);
+            }
         }
-        Ok(outcomes
+        let outcomes = outcomes
             .into_iter()
-            .map(|outcome| outcome.unwrap_or(Err(Error::Conflict("unique key"))))
-            .collect())
+            .map(|outcome| outcome.unwrap_or(Err(Error::Conflict("unique key"))));
+        Ok(Some(outcomes.collect()))
     }
 
     /// Given ids must be of version 7 and of these days, unless they name a job that exists.
@@ -195,7 +246,14 @@ impl PostgresStore {
     }
 
     /// The insert itself. Says which ids were stored.
-    async fn store(&self, tx: &Tx, jobs: &[NewJob], seqs: &[i64]) -> Result<HashSet<Uuid>, tokio_postgres::Error> {
+    /// `limited`: these come under limits, and there is room for them or they will be taken back.
+    async fn store(
+        &self,
+        tx: &Tx,
+        jobs: &[NewJob],
+        seqs: &[i64],
+        limited: bool,
+    ) -> Result<HashSet<Uuid>, tokio_postgres::Error> {
         let statement = tx.prepare(&self.sql.insert).await?;
         let now = self.options.clock.manual();
         let ids: Vec<Uuid> = jobs.iter().map(|j| j.id.0).collect();
@@ -214,6 +272,12 @@ impl PostgresStore {
         let owners: Vec<Option<&str>> = jobs.iter().map(|j| j.owner.as_deref()).collect();
         let keys: Vec<Option<&str>> = jobs.iter().map(|j| j.unique.as_deref()).collect();
         let args: Vec<&str> = jobs.iter().map(|j| j.args.as_str()).collect();
+        // Nothing at all where no job has any.
+        let mut subjects: Vec<Option<&str>> = Vec::new();
+        if jobs.iter().any(|j| j.subject.is_some()) {
+            subjects.extend(jobs.iter().map(|j| j.subject.as_deref()));
+        }
+        let prepared: Vec<bool> = jobs.iter().map(|j| j.prepared).collect();
         let meta: Vec<Option<String>> = jobs.iter().map(|j| rows::meta_text(&j.meta)).collect();
         let rows = tx
             .client()
@@ -237,6 +301,9 @@ impl PostgresStore {
                     &args,
                     &meta,
                     &seqs,
+                    &subjects,
+                    &prepared,
+                    &limited,
                 ],
             )
             .await?;

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_begin.sql"),
     include_str!("migrations/0002_submit.sql"),
+    include_str!("migrations/0003_finish.sql"),
 ];
 
 /// The newest schema that this program knows.

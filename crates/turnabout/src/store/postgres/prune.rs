@@ -14,6 +14,7 @@ use super::connect::{Tx, failed};
 use super::sql::in_schema;
 use crate::clock;
 use crate::error::Result;
+use crate::hook::OWED_KEPT;
 use crate::job::JobId;
 use crate::store::ID_PAST;
 
@@ -73,7 +74,12 @@ impl PostgresStore {
             .await?;
         self.run("forgetting old reports", &self.sql.prune_reports, &[]).await?;
         let kept_from = clock::before(self.now(), self.options.retention);
-        let mut forgotten = 0;
+        let (old, idle) = (clock::before(self.now(), OWED_KEPT), clock::before(self.now(), DAY));
+        self.run("forgetting old hooks", &self.sql.forget_owed, &[&old, &idle])
+            .await?;
+        self.run("giving back places", &self.sql.fold_freed, &[]).await?;
+        // Before anything else: days may go as a whole.
+        let mut forgotten = self.forget_hooked(JobId::floor(kept_from).0, kept_from).await?;
         // Where jobs are kept for less time than days are (a given id may name one of the last week): row by row.
         if self.options.retention <= ID_PAST + DAY {
             loop {

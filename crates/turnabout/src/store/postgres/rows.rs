@@ -48,6 +48,8 @@ pub(super) fn job(row: &Row) -> Result<Job> {
         error_message: row.get("error_message"),
         error_code: row.get("error_code"),
         result: row.get("result"),
+        subject: row.get("subject"),
+        prepared: row.get("prepared"),
         claim: executor.zip(claim).map(|(executor, number)| Claim { executor, number }),
         lane: row
             .get::<_, Option<i16>>("lane")
@@ -97,6 +99,7 @@ pub(super) fn claimed(row: &Row, number: i64) -> Result<Claimed> {
         attempts: row.get::<_, i32>(13) as u32,
         interruptions: row.get::<_, i32>(14) as u32,
         losses: row.get::<_, i32>(15) as u32,
+        prepared: row.get(16),
     })
 }
 

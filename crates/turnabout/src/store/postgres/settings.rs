@@ -32,11 +32,13 @@ impl PostgresStore {
             let number = row.get::<_, i64>(2);
             let max_running = row.get::<_, Option<i32>>(3).map(|n| n as u32);
             let paused = row.get(4);
+            let max_unfinished = row.get::<_, Option<i32>>(5).map(|n| n as u32);
             match row.get::<_, i16>(0) {
                 0 => {
                     let group = GroupSettings {
                         weight: number as u32,
                         max_running,
+                        max_unfinished,
                         paused,
                     };
                     settings.groups.insert(name, group);
@@ -59,14 +61,26 @@ impl PostgresStore {
 
     pub(super) async fn write_setting(&self, setting: Setting) -> Result<()> {
         let mut tries = 0;
+        let limited = match &setting {
+            Setting::Group(name, s) if s.max_unfinished.is_some() => Some(name),
+            _ => None,
+        };
         loop {
             tries += 1;
             match self.try_write_setting(&setting).await {
+                Ok(()) => {
+                    // The jobs that there are count too, once they are marked as such. Not under the lock: there may be
+                    // many of them.
+                    if let Some(group) = limited {
+                        self.run("limiting a group", &self.sql.limit_group, &[group]).await?;
+                    }
+                    return Ok(());
+                }
                 // Someone's transaction stands in the way of counting: stepping back lets those behind us pass.
                 Err(error) if error.is_transient() && tries < TRIES => {
                     tokio::time::sleep(Duration::from_millis(100 * tries)).await;
                 }
-                written => return written,
+                Err(error) => return Err(error),
             }
         }
     }
@@ -99,7 +113,8 @@ impl PostgresStore {
             Setting::Group(name, s) => {
                 let cap = s.max_running.map(|n| n as i32);
                 let weight = s.weight as i32;
-                tx.execute(&self.sql.set_group, &[name, &weight, &cap, &s.paused])
+                let unfinished = s.max_unfinished.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+                tx.execute(&self.sql.set_group, &[name, &weight, &cap, &s.paused, &unfinished])
                     .await
                     .map_err(&failed)?;
                 (0i16, name, cap)

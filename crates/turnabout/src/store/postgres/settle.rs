@@ -61,24 +61,33 @@ impl PostgresStore {
 
     pub(super) async fn write_outcomes(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
         let failed = failed("writing outcomes");
-        let mut missing = None;
-        let written = loop {
-            match (self.write(self.client().await?, executor, &jobs).await, missing) {
-                (Err(error), before) if missing_day(&error).is_some_and(|table| before != Some(table)) => {
-                    missing = missing_day(&error);
-                    let ids = jobs.iter().map(|job| job.id);
-                    self.ensure_days_in_table(missing.unwrap_or_default(), ids).await?;
+        let written = if jobs.iter().all(|job| job.hooks.is_empty()) {
+            let mut missing = None;
+            loop {
+                match (self.write(self.client().await?, executor, &jobs).await, missing) {
+                    (Err(error), before) if missing_day(&error).is_some_and(|table| before != Some(table)) => {
+                        missing = missing_day(&error);
+                        let ids = jobs.iter().map(|job| job.id);
+                        self.ensure_days_in_table(missing.unwrap_or_default(), ids).await?;
+                    }
+                    (written, _) => break written,
                 }
-                (written, _) => break written,
             }
-        }
-        .map_err(&failed)?;
+            .map_err(&failed)?
+        } else {
+            self.write_with_hooks(executor, &jobs).await?
+        };
         let missing: Vec<(JobId, i64)> = jobs
             .iter()
             .filter(|job| !written.contains(&job.id))
             .map(|job| (job.id, job.number))
             .collect();
         let refused: HashMap<JobId, Settled> = self.why_refused(executor, &missing).await?.into_iter().collect();
+        // Finished in transactions of their handlers': the places that those gave back are not counted yet.
+        if self.has_caps() && refused.values().any(|settled| *settled == Settled::Done) {
+            self.run("giving back places", &self.sql.fold_freed, &[]).await?;
+            self.signal(Signal::Ready);
+        }
         Ok(jobs
             .iter()
             .map(|job| refused.get(&job.id).copied().unwrap_or(Settled::Done))
@@ -98,6 +107,25 @@ impl PostgresStore {
         drop(tx.finish());
         self.announce(jobs, &written, freed);
         self.hint_last(last, &written);
+        Ok(written)
+    }
+
+    /// As [`Self::write_outcomes`], where tasks may want to know: what is owed to them is noted with it.
+    async fn write_with_hooks(&self, executor: Uuid, jobs: &[Settle]) -> Result<HashSet<JobId>> {
+        let failed = failed("writing outcomes");
+        let tx = Tx::on(self.client().await?);
+        tx.open(Mode::Durable).await.map_err(&failed)?;
+        self.ensure_days_in(&tx, jobs.iter().map(|job| job.id)).await?;
+        let tried = jobs.iter().filter(|job| attempt_to_keep(&job.change).is_some());
+        self.ensure_attempt_days_in(&tx, tried.map(|job| job.id)).await?;
+        let before = self.look_before(&tx, jobs).await?;
+        let (written, freed) = self.write_in(&tx, None, Some(executor), jobs).await.map_err(&failed)?;
+        let owed = self.note_settled(&tx, &before, jobs, &written).await?;
+        tx.commit().await.map_err(&failed)?;
+        self.announce(jobs, &written, freed);
+        if owed {
+            self.signal(Signal::Owed);
+        }
         Ok(written)
     }
 
@@ -334,7 +362,7 @@ impl PostgresStore {
     }
 
     /// Why changes of held jobs were not written.
-    async fn why_refused(&self, executor: Uuid, jobs: &[(JobId, i64)]) -> Result<Vec<(JobId, Settled)>> {
+    pub(super) async fn why_refused(&self, executor: Uuid, jobs: &[(JobId, i64)]) -> Result<Vec<(JobId, Settled)>> {
         if jobs.is_empty() {
             return Ok(Vec::new());
         }

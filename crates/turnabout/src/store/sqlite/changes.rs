@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::desk::Tx;
 use super::fault::Fault;
+use super::hooks;
 use super::rows::{bytes, code, find, micros, moment, optional_code, uuid};
 use super::streams::{Entering, Key};
 use super::writing::{self, Left, Live};
@@ -40,6 +41,7 @@ pub(super) fn change_one(tx: &mut Tx<'_>, id: JobId, event: &Event, policy: &Pol
     };
     let outcome = decide(&found.job.standing(), event, policy, 0.0);
     if let Ok(change) = &outcome {
+        hooks::note_change(tx, &found.job, change)?;
         if found.ended {
             writing::write_ended(tx, &found, change)?;
         } else {

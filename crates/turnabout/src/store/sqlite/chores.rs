@@ -7,7 +7,10 @@ use rusqlite::params;
 
 use super::desk::Tx;
 use super::fault::Fault;
-use super::rows::micros;
+use super::hooks;
+use super::rows::{self, micros};
+use crate::hook::{Hook, OWED_KEPT};
+use crate::job::Job;
 use crate::turn::Charge;
 
 /// So many jobs are forgotten in one transaction.
@@ -34,6 +37,7 @@ pub(super) fn share(tx: &mut Tx<'_>, kind: &str, charges: &[Charge]) -> Result<V
 pub(super) fn prune(tx: &mut Tx<'_>) -> Result<u64, Fault> {
     let forgotten = match before(tx, tx.retention) {
         Some(end) => {
+            note_past(tx, end)?;
             for sql in [sql!("prune_log"), sql!("prune_attempts")] {
                 tx.connection
                     .prepare_cached(sql)?
@@ -45,6 +49,9 @@ pub(super) fn prune(tx: &mut Tx<'_>) -> Result<u64, Fault> {
         }
         None => 0,
     };
+    if let Some(end) = before(tx, OWED_KEPT) {
+        tx.connection.prepare_cached(sql!("forget_owed"))?.execute([end])?;
+    }
     if tx.retention.is_zero() {
         for sql in [sql!("prune_orphan_logs"), sql!("prune_orphan_attempts")] {
             tx.connection.prepare_cached(sql)?.execute([])?;
@@ -61,6 +68,18 @@ pub(super) fn prune(tx: &mut Tx<'_>) -> Result<u64, Fault> {
     let mut pages = vacuum.query([])?;
     while pages.next()?.is_some() {}
     Ok(forgotten as u64)
+}
+
+/// Tasks that want to know which of their jobs are forgotten are told of those that now will be.
+fn note_past(tx: &mut Tx<'_>, end: i64) -> Result<(), Fault> {
+    let past: Vec<(Hook, Job)> = tx
+        .connection
+        .prepare_cached(sql!("past"))?
+        .query_map(params![end, PRUNED_AT_ONCE, Hook::Delete.code()], |row| {
+            Ok((Hook::Delete, rows::job(row)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    hooks::note(tx, &past)
 }
 
 /// So long ago; none if that was before time began.

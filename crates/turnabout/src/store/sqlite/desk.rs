@@ -80,6 +80,11 @@ impl Tx<'_> {
         self.outbox.jobs.push(Signal::Cancel(id));
     }
 
+    /// A hook is owed.
+    pub(super) fn owed(&mut self) {
+        self.outbox.owed = true;
+    }
+
     pub(super) fn logged(&mut self, id: JobId) {
         if self.watched {
             self.outbox.jobs.push(Signal::Logged(id));
@@ -115,6 +120,7 @@ impl Tx<'_> {
 #[derive(Default)]
 struct Outbox {
     ready: bool,
+    owed: bool,
     due: Option<Duration>,
     jobs: Vec<Signal>,
     told: Vec<Told>,
@@ -123,6 +129,7 @@ struct Outbox {
 impl Outbox {
     fn add(&mut self, mut other: Self) {
         self.ready |= other.ready;
+        self.owed |= other.owed;
         self.due = self.due.into_iter().chain(other.due).min();
         self.jobs.append(&mut other.jobs);
         self.told.append(&mut other.told);
@@ -132,7 +139,8 @@ impl Outbox {
     fn send(self, signals: &broadcast::Sender<Signal>) {
         let due = self.due.map(Signal::Due);
         let ready = self.ready.then_some(Signal::Ready);
-        for signal in self.jobs.into_iter().chain(due).chain(ready) {
+        let owed = self.owed.then_some(Signal::Owed);
+        for signal in self.jobs.into_iter().chain(owed).chain(due).chain(ready) {
             let _ = signals.send(signal);
         }
     }

@@ -9,6 +9,7 @@ use super::changes;
 use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{bytes, code, duration, micros, span, uuid};
+use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
 use crate::lifecycle::{Event, Policy};
 use crate::store::{Beat, ExecutorInfo};
@@ -39,6 +40,10 @@ pub(super) fn register(
     )?;
     let mut publish = tx.connection.prepare_cached(sql!("publish"))?;
     for task in tasks {
+        let known = self::tasks(tx, Some(&task.name))?.pop();
+        if task.max_unfinished.is_some() && known.is_none_or(|known| known.max_unfinished.is_none()) {
+            tx.connection.execute(sql!("limit_task"), [&task.name])?;
+        }
         publish.execute(params![
             task.name,
             task.queue,
@@ -49,6 +54,8 @@ pub(super) fn register(
             task.policy.jitter,
             task.policy.restartable,
             task.time_limit.map(span),
+            task.max_unfinished,
+            task.hooks.code(),
         ])?;
     }
     Ok(())
@@ -72,6 +79,8 @@ pub(super) fn tasks(tx: &Tx<'_>, name: Option<&str>) -> Result<Vec<TaskSettings>
                     restartable: row.get(7)?,
                 },
                 time_limit: row.get::<_, Option<i64>>(8)?.map(duration),
+                max_unfinished: row.get(9)?,
+                hooks: Hooks::from_code(row.get(10)?),
             })
         })?
         .collect::<Result<_, _>>()?;

@@ -149,5 +149,7 @@ pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
         error_code: row.get(29)?,
         progress: percent_of(state, row.get(30)?),
         step: row.get(31)?,
+        subject: row.get(32)?,
+        prepared: row.get(33)?,
     })
 }

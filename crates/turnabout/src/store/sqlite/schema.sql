@@ -37,8 +37,11 @@ CREATE TABLE group_setting (
     "group"     TEXT    NOT NULL PRIMARY KEY,
     weight      INTEGER NOT NULL,
     max_running INTEGER,
+    max_unfinished INTEGER,
     paused      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX limited_groups ON group_setting ("group") WHERE max_unfinished IS NOT NULL;
 
 CREATE TABLE job (
     id            BLOB    NOT NULL PRIMARY KEY,
@@ -65,7 +68,10 @@ CREATE TABLE job (
     parent        BLOB,
     unique_key    TEXT,
     meta          TEXT,
+    subject       TEXT,
     args          TEXT    NOT NULL,
+    prepared      INTEGER NOT NULL DEFAULT 0,
+    limited       INTEGER NOT NULL DEFAULT 0,
     error         TEXT,
     result        TEXT,
     error_message TEXT,
@@ -76,6 +82,8 @@ CREATE TABLE job (
 CREATE INDEX expiring ON job (expires, id) WHERE expires IS NOT NULL AND state = 0;
 
 CREATE INDEX held ON job (executor) WHERE executor IS NOT NULL;
+
+CREATE INDEX limited ON job ("group", task, owner) WHERE limited;
 
 CREATE INDEX parked ON job (due, id) WHERE due IS NOT NULL;
 
@@ -119,7 +127,9 @@ CREATE TABLE job_history (
     parent        BLOB,
     unique_key    TEXT,
     meta          TEXT,
+    subject       TEXT,
     args          TEXT    NOT NULL,
+    prepared      INTEGER NOT NULL,
     error         TEXT,
     result        TEXT,
     error_message TEXT,
@@ -139,6 +149,16 @@ CREATE TABLE job_log (
     message TEXT    NOT NULL,
     PRIMARY KEY (job, number)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE owed (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    task   TEXT    NOT NULL,
+    hook   INTEGER NOT NULL,
+    tries  INTEGER NOT NULL DEFAULT 0,
+    since  INTEGER NOT NULL,
+    due    INTEGER NOT NULL,
+    job    TEXT    NOT NULL
+) STRICT;
 
 CREATE TABLE progress (
     job      BLOB    NOT NULL PRIMARY KEY,
@@ -160,6 +180,8 @@ CREATE TABLE ring (
     place TEXT    NOT NULL,
     left  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sqlite_sequence(name,seq);
 
 CREATE TABLE stream (
     id      INTEGER NOT NULL PRIMARY KEY,
@@ -183,7 +205,9 @@ CREATE TABLE task (
     retry_cap   INTEGER NOT NULL,
     jitter      INTEGER NOT NULL,
     restartable INTEGER NOT NULL,
-    time_limit  INTEGER
+    time_limit  INTEGER,
+    max_unfinished INTEGER,
+    hooks       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE task_limit (

@@ -31,6 +31,7 @@ pub(super) fn read(connection: &Connection, version: i64) -> Result<Settings, Fa
                 weight: row.get(1)?,
                 max_running: row.get(2)?,
                 paused: row.get(3)?,
+                max_unfinished: row.get(4)?,
             };
             Ok((row.get(0)?, settings))
         })?
@@ -58,8 +59,17 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
             } else {
                 connection.execute(
                     sql!("set_group"),
-                    params![group, settings.weight, settings.max_running, settings.paused],
+                    params![
+                        group,
+                        settings.weight,
+                        settings.max_running,
+                        settings.paused,
+                        settings.max_unfinished
+                    ],
                 )?;
+            }
+            if settings.max_unfinished.is_some() {
+                connection.execute(sql!("limit_group"), [group])?;
             }
             (Cap::Group(group.clone()), settings.max_running)
         }

@@ -6,9 +6,10 @@ use uuid::Uuid;
 
 use super::desk::Tx;
 use super::fault::Fault;
-use super::rows::{bytes, micros};
-use super::settings;
+use super::rows::{self, bytes, micros};
 use super::writing::{self, Left, Live};
+use super::{hooks, settings};
+use crate::hook;
 use crate::job::{Claim, JobId, State};
 use crate::lifecycle::Place;
 use crate::store::{Report, Settle, Settled};
@@ -87,6 +88,10 @@ pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result
     let mut forget = tx.connection.prepare_cached(sql!("forget_held"))?;
     let mut answers = Vec::with_capacity(jobs.len());
     for job in jobs {
+        if !job.hooks.is_empty() {
+            answers.push(settle_with_hooks(tx, executor, job)?);
+            continue;
+        }
         let ended = quick && job.change.place == Place::History;
         answers.push(
             if ended && tx.retention.is_zero() && forgotten(&mut forget, executor, job)? {
@@ -99,6 +104,17 @@ pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result
         );
     }
     Ok(answers)
+}
+
+/// Settles a job whose task may want to know.
+fn settle_with_hooks(tx: &mut Tx<'_>, executor: Uuid, job: &Settle) -> Result<Settled, Fault> {
+    let before = rows::find(tx.connection, job.id)?.filter(|found| !found.ended);
+    let settled = settle_one(tx, executor, job, false)?;
+    if let Some(found) = before.filter(|_| settled == Settled::Done) {
+        let owed = hook::owed_by(&found.job, job, !tx.retention.is_zero(), tx.now);
+        hooks::note(tx, &owed)?;
+    }
+    Ok(settled)
 }
 
 /// Forgets a job that has ended, if it is (still) held by that claim and a cancel is as far as it was. Says whether.

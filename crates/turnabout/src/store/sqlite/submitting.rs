@@ -8,9 +8,10 @@ use rusqlite::{CachedStatement, OptionalExtension, params};
 
 use super::desk::Tx;
 use super::fault::Fault;
+use super::limits::Quotas;
+use super::members;
 use super::rows::{bytes, meta_text, micros, uuid};
 use super::streams::{Entering, Key};
-use super::{members, writing};
 use crate::clock::{after, until};
 use crate::error::{Error, Result};
 use crate::job::{JobId, Lane, Priority, State};
@@ -20,6 +21,7 @@ use crate::store::{ID_AHEAD, ID_PAST, NewJob, Submitted};
 struct Defaults {
     queue: String,
     priority: Priority,
+    max_unfinished: Option<u32>,
 }
 
 pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>, Fault> {
@@ -35,9 +37,12 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
     let mut insert = Insert {
         statement: tx.connection.prepare_cached(sql!("insert"))?,
         last: None,
+        beside: None,
     };
     let mut entering = Entering::default();
-    let mut seq = writing::next_seq(tx, jobs.len())? - jobs.len() as i64;
+    let (last_seq, limits) = first_look(tx, jobs.len())?;
+    let mut quotas = Quotas::new(limits);
+    let mut seq = last_seq - jobs.len() as i64;
     let mut outcomes = Vec::with_capacity(jobs.len());
     for job in jobs {
         seq += 1;
@@ -60,10 +65,17 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
             parent: job.parent,
             unique: job.unique.as_deref(),
         };
-        if !insert.insert(job, common, seq, tx.now)? {
+        let over = quotas.of(tx, job, defaults.max_unfinished)?;
+        if let Some(full) = quotas.room(tx, &over)? {
+            // A job that exists already needs no room.
+            outcomes.push(refused(tx, job)?.map_err(|_| full));
+            continue;
+        }
+        if !insert.insert(job, common, seq, !over.is_empty(), tx.now)? {
             outcomes.push(refused(tx, job)?);
             continue;
         }
+        quotas.use_up(&over);
         match common.due {
             None => {
                 let key = Key {
@@ -82,6 +94,14 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
     }
     entering.write(tx)?;
     Ok(outcomes)
+}
+
+/// The last of the next `count` places in the lanes, and whether any group has a limit.
+fn first_look(tx: &Tx<'_>, count: usize) -> Result<(i64, bool), Fault> {
+    Ok(tx
+        .connection
+        .prepare_cached(sql!("seq_and_limits"))?
+        .query_row([count as i64], |row| Ok((row.get(0)?, row.get(1)?)))?)
 }
 
 /// What there is to say of a given id before anything is stored: it is known already, or it cannot be right.
@@ -118,10 +138,12 @@ fn defaults(tx: &Tx<'_>, task: &str) -> Result<Defaults, Fault> {
         || Defaults {
             queue: "default".to_owned(),
             priority: Priority::Normal,
+            max_unfinished: None,
         },
         |task| Defaults {
             queue: task.queue,
             priority: task.priority,
+            max_unfinished: task.max_unfinished,
         },
     ))
 }
@@ -147,11 +169,20 @@ struct Common<'a> {
 struct Insert<'a> {
     statement: CachedStatement<'a>,
     last: Option<Common<'a>>,
+    /// Whether the last one had a subject, was prepared, and came under a limit.
+    beside: Option<(bool, bool, bool)>,
 }
 
 impl<'a> Insert<'a> {
     /// Says whether the job got in.
-    fn insert(&mut self, job: &NewJob, common: Common<'a>, seq: i64, now: Timestamp) -> Result<bool, Fault> {
+    fn insert(
+        &mut self,
+        job: &NewJob,
+        common: Common<'a>,
+        seq: i64,
+        limited: bool,
+        now: Timestamp,
+    ) -> Result<bool, Fault> {
         let statement = &mut self.statement;
         let last = self.last.replace(common);
         let is_new = |differs: fn(&Common<'_>, &Common<'_>) -> bool| last.is_none_or(|last| differs(&last, &common));
@@ -179,6 +210,13 @@ impl<'a> Insert<'a> {
             statement.raw_bind_parameter(15, common.unique)?;
         }
         statement.raw_bind_parameter(1, bytes(&job.id.0))?;
+        if self.beside.replace((job.subject.is_some(), job.prepared, limited)) != Some((false, job.prepared, limited))
+            || job.subject.is_some()
+        {
+            statement.raw_bind_parameter(18, job.subject.as_deref())?;
+            statement.raw_bind_parameter(19, job.prepared)?;
+            statement.raw_bind_parameter(20, limited)?;
+        }
         // A parked job gets its place in the lane when it comes into it.
         statement.raw_bind_parameter(9, if common.due.is_none() { seq } else { 0 })?;
         statement.raw_bind_parameter(16, meta_text(&job.meta)?)?;

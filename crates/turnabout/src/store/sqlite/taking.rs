@@ -262,6 +262,7 @@ fn head(row: &Row<'_>, number: i64, pick: &Pick, at: usize) -> rusqlite::Result<
             attempts: row.get(11)?,
             interruptions: row.get(12)?,
             losses: row.get(13)?,
+            prepared: row.get(17)?,
         },
     })
 }

@@ -53,7 +53,10 @@ fn job(group: &str, task: &str) -> NewJob {
         expires: When::Now,
         unique: None,
         args: "{}".to_owned(),
+        prepared: false,
         items: 1,
+        subject: None,
+        max_unfinished: crate::store::MaxUnfinished::AsPublished,
         meta: Meta::new(),
         parent: None,
     }

@@ -225,6 +225,7 @@ fn claimed(group: &str, stream: &Stream, seq: i64, items: u32) -> Claimed {
         priority: Priority::Normal,
         lane: stream.lane,
         seq,
+        prepared: false,
         args: String::new(),
         items,
         meta: Meta::new(),

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use super::words::{brief, changed, said, without_seq};
 use super::{Exec, GROUPS, Held, Oracle, QUEUES, TASKS, plain};
-use crate::error::Error;
 use crate::group::{GroupSettings, TaskLimits};
-use crate::job::{Claimed, JobId, Meta, Priority, State, When};
+use crate::job::{JobId, Meta, Priority, State, When};
 use crate::lifecycle::Event;
-use crate::store::{Changed, Filter, NewJob, Report, Setting, Settle, Settled, Store, Submitted, Which};
+use crate::store::{Filter, MaxUnfinished, NewJob, Report, Setting, Settle, Settled, Store, Which};
 
 impl Oracle {
     pub(super) async fn step(&mut self) {
@@ -33,6 +33,7 @@ impl Oracle {
             88..90 => self.heartbeat().await,
             90..92 => self.set().await,
             92..96 => self.advance(),
+            96..98 => self.pay().await,
             _ => self.look().await,
         }
     }
@@ -88,7 +89,10 @@ impl Oracle {
             },
             unique: self.one_in(4).then(|| format!("key{}", self.rng.u8(..3))),
             args: format!("{{\"n\":{}}}", self.rng.u16(..)),
+            prepared: self.one_in(4),
             items: self.rng.u32(1..9),
+            subject: self.one_in(4).then(|| "a subject".to_owned()),
+            max_unfinished: MaxUnfinished::AsPublished,
             meta: if self.one_in(4) {
                 Meta::from([("k".to_owned(), "v".to_owned())])
             } else {
@@ -348,6 +352,7 @@ impl Oracle {
             let group = GroupSettings {
                 weight: self.rng.u32(1..4),
                 max_running,
+                max_unfinished: self.one_in(3).then(|| self.rng.u32(1..20)),
                 paused: self.one_in(8),
             };
             Setting::Group(self.pick(&GROUPS).to_owned(), group)
@@ -410,43 +415,5 @@ impl Oracle {
             });
             self.compare(model, store);
         }
-    }
-}
-
-/// Errors as far as callers can tell them apart.
-fn kind(error: &Error) -> String {
-    match error {
-        Error::Invalid { what, .. } => format!("{what} is invalid"),
-        Error::Conflict(_) => "a conflict".to_owned(),
-        other => other.to_string(),
-    }
-}
-
-fn said(outcomes: Vec<Result<Submitted, Error>>) -> Vec<Result<Submitted, String>> {
-    outcomes.into_iter().map(|o| o.map_err(|e| kind(&e))).collect()
-}
-
-fn changed(outcome: Result<Vec<Changed>, Error>) -> Result<Vec<Changed>, String> {
-    let mut changed = outcome.map_err(|e| kind(&e))?;
-    for changed in &mut changed {
-        changed.job.seq = 0;
-    }
-    Ok(changed)
-}
-
-fn without_seq(jobs: &[Claimed]) -> Vec<Claimed> {
-    jobs.iter().map(|job| Claimed { seq: 0, ..job.clone() }).collect()
-}
-
-fn brief(taken: &Result<(Vec<Claimed>, bool), Error>) -> String {
-    match taken {
-        Ok((jobs, found)) => {
-            let jobs: Vec<String> = jobs
-                .iter()
-                .map(|j| format!("{} of {} ({})", j.id, j.group, j.lane))
-                .collect();
-            format!("[{}], found {found}", jobs.join(", "))
-        }
-        Err(error) => kind(error),
     }
 }

@@ -5,6 +5,7 @@
 
 use std::io::Cursor;
 use std::pin::pin;
+use std::sync::atomic::Ordering::Relaxed;
 
 use futures_util::SinkExt as _;
 use jiff::Timestamp;
@@ -22,20 +23,23 @@ const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// How it ends.
 const TRAILER: &[u8] = &(-1i16).to_be_bytes();
 /// The columns of `copy.sql`.
-const COLUMNS: i16 = 14;
+const COLUMNS: i16 = 16;
 /// The server's moments are counted from the year 2000, in microseconds.
 const EPOCH: i64 = 946_684_800_000_000;
 
 impl PostgresStore {
-    /// Stores plain jobs, all or none.
-    pub(super) async fn copy(&self, jobs: &[NewJob]) -> Result<()> {
+    /// Stores plain jobs, all or none. `false`: some group has a limit on unfinished jobs, so nothing was stored, since
+    /// nobody has looked (`free`) whether these jobs come under one.
+    pub(super) async fn copy(&self, jobs: &[NewJob], free: bool) -> Result<bool> {
         let tx = Tx::on(self.client().await?);
-        self.copy_on(&tx, jobs).await.map_err(failed("submitting"))?;
-        drop(tx.finish());
-        Ok(())
+        let copied = self.copy_on(&tx, jobs, free).await.map_err(failed("submitting"))?;
+        if copied {
+            drop(tx.finish());
+        }
+        Ok(copied)
     }
 
-    async fn copy_on(&self, tx: &Tx, jobs: &[NewJob]) -> Result<(), tokio_postgres::Error> {
+    async fn copy_on(&self, tx: &Tx, jobs: &[NewJob], free: bool) -> Result<bool, tokio_postgres::Error> {
         // Prepared before anything is sent, so that nothing overtakes the beginning or the end.
         let copy = tx.prepare(&self.sql.copy).await?;
         for sql in [&self.sql.clock, &self.sql.wake_others, &self.sql.notify] {
@@ -48,7 +52,13 @@ impl PostgresStore {
             tx.client().copy_in(&copy),
         );
         begun?;
-        let theirs = asked?.first().map(|row| row.get(0));
+        let asked = asked?;
+        let theirs = asked.first().map(|row| row.get(0));
+        let limits = asked.first().is_some_and(|row| row.get(1));
+        self.limits.store(limits, Relaxed);
+        if limits && !free {
+            return Ok(false);
+        }
         let now = manual.or(theirs).unwrap_or_else(|| self.now());
         let mut sink = pin!(sink?);
         let mut piece = Vec::with_capacity(PIECE + 4096);
@@ -69,7 +79,8 @@ impl PostgresStore {
         );
         copied?;
         woken?;
-        committed
+        committed?;
+        Ok(true)
     }
 }
 
@@ -91,6 +102,8 @@ fn write_row(to: &mut Vec<u8>, job: &NewJob, now: Timestamp) {
     bytes(to, job.owner.as_deref().map(str::as_bytes));
     bytes(to, Some(job.args.as_bytes()));
     bytes(to, rows::meta_text(&job.meta).as_deref().map(str::as_bytes));
+    bytes(to, job.subject.as_deref().map(str::as_bytes));
+    bytes(to, Some(&[u8::from(job.prepared)]));
 }
 
 /// A value: its length, then its bytes. Nothing at all has the length -1.

@@ -1,5 +1,6 @@
 //! A few jobs that are ready at once, in one statement.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use deadpool_postgres::Object;
@@ -17,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whether nothing but an insert is needed, and nobody can have the job already.
 pub(super) fn is_plain(job: &NewJob) -> bool {
-    !job.id_given && job.unique.is_none()
+    !job.id_given && job.unique.is_none() && !super::limited::is_limited(job)
 }
 
 /// Whether it is also ready at once, and for ever.
@@ -26,8 +27,9 @@ pub(super) fn is_ready(job: &NewJob) -> bool {
 }
 
 impl PostgresStore {
-    /// Stores jobs that are plain and ready, all or none: one statement, one round trip, one commit.
-    pub(super) async fn insert_plain(&self, jobs: &[&NewJob]) -> Result<()> {
+    /// Stores jobs that are plain and ready: one statement, one round trip, one commit. All or none, but for those that
+    /// come under a limit: if there are any (`Some`), it says which of the others were stored.
+    pub(super) async fn insert_plain(&self, jobs: &[&NewJob]) -> Result<Option<HashSet<Uuid>>> {
         let client = self.client().await?;
         if let Ok(stored) = tokio::time::timeout(PATIENCE, self.run_plain(&client, jobs)).await {
             return stored.map_err(failed("submitting"));
@@ -41,7 +43,11 @@ impl PostgresStore {
         })
     }
 
-    async fn run_plain(&self, client: &Object, jobs: &[&NewJob]) -> Result<(), tokio_postgres::Error> {
+    async fn run_plain(
+        &self,
+        client: &Object,
+        jobs: &[&NewJob],
+    ) -> Result<Option<HashSet<Uuid>>, tokio_postgres::Error> {
         let statement = client.prepare_cached(&self.sql.insert_plain).await?;
         let now = self.options.clock.manual();
         let here = self.local_executors();
@@ -55,10 +61,16 @@ impl PostgresStore {
         let owners: Vec<Option<&str>> = jobs.iter().map(|j| j.owner.as_deref()).collect();
         let args: Vec<&str> = jobs.iter().map(|j| j.args.as_str()).collect();
         let meta: Vec<Option<String>> = jobs.iter().map(|j| rows::meta_text(&j.meta)).collect();
+        // Nothing at all where no job has any.
+        let mut subjects: Vec<Option<&str>> = Vec::new();
+        if jobs.iter().any(|j| j.subject.is_some()) {
+            subjects.extend(jobs.iter().map(|j| j.subject.as_deref()));
+        }
+        let prepared: Vec<bool> = jobs.iter().map(|j| j.prepared).collect();
         // A transaction, all of it in one round trip, for its settings: without them the server would make a new plan
         // each time, which takes three times as long as storing a job.
         let begin = Tx::begin(Mode::Durable);
-        let jobs: [&(dyn ToSql + Sync); 12] = [
+        let jobs: [&(dyn ToSql + Sync); 14] = [
             &now,
             &here,
             &ids,
@@ -71,6 +83,8 @@ impl PostgresStore {
             &owners,
             &args,
             &meta,
+            &subjects,
+            &prepared,
         ];
         let (begun, stored, committed) = futures_util::join!(
             client.batch_execute(&begin),
@@ -78,8 +92,9 @@ impl PostgresStore {
             client.batch_execute("commit"),
         );
         begun?;
-        stored?;
-        committed
+        let stored: Option<Vec<Uuid>> = stored?.first().and_then(|row| row.get(0));
+        committed?;
+        Ok(stored.map(|stored| stored.into_iter().collect()))
     }
 
     /// Executors of this process: what is stored here is told them by a signal, without the detour by the server.

@@ -5,10 +5,11 @@
 //! and which tells the executors of this process before it tells the callers. There is one pen: with two, half as many
 //! callers shared each commit, and fewer jobs were stored a second.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use uuid::Uuid;
 
 use super::super::PostgresStore;
 use crate::error::{Error, Result};
@@ -34,10 +35,13 @@ struct State {
     waiting: VecDeque<Waiting>,
 }
 
-/// What a caller wants stored, all or none.
+/// If some were left out: a caller's jobs, and which of all were stored.
+type Answer = Option<(Vec<NewJob>, Arc<HashSet<Uuid>>)>;
+
+/// What a caller wants stored, all or none (but for those that come under limits).
 struct Waiting {
     jobs: Vec<NewJob>,
-    answer: oneshot::Sender<Result<()>>,
+    answer: oneshot::Sender<Result<Answer>>,
     _room: OwnedSemaphorePermit,
 }
 
@@ -120,8 +124,8 @@ impl Drop for Pen {
 }
 
 impl PostgresStore {
-    /// Stores a few plain jobs, all or none.
-    pub(super) async fn insert_together(&self, jobs: Vec<NewJob>) -> Result<()> {
+    /// Stores a few plain jobs, all or none, but for those that come under a limit.
+    pub(super) async fn insert_together(&self, jobs: Vec<NewJob>) -> Result<Answer> {
         let room = Arc::clone(&self.together.room).acquire_owned().await;
         // It is never closed.
         let room = room.map_err(|_| unanswered())?;
@@ -159,16 +163,19 @@ async fn store_waiting(mut pen: Pen) {
 async fn store(store: &PostgresStore, waiting: Vec<Waiting>) {
     let jobs: Vec<&NewJob> = waiting.iter().flat_map(|w| &w.jobs).collect();
     match store.insert_plain(&jobs).await {
-        Ok(()) => {
+        Ok(stored) => {
             store.signal(Signal::Ready);
-            waiting.into_iter().for_each(|w| answer(w, Ok(())));
+            let stored = stored.map(Arc::new);
+            for w in waiting {
+                answer(w, Ok(stored.clone()));
+            }
         }
         // Something about one of them; the others must not suffer for it.
         Err(error) if waiting.len() > 1 && !error.is_transient() => {
             for w in waiting {
                 let alone = store.insert_plain(&w.jobs.iter().collect::<Vec<_>>()).await;
                 store.signal(Signal::Ready);
-                answer(w, alone);
+                answer(w, alone.map(|stored| stored.map(Arc::new)));
             }
         }
         Err(error) => {
@@ -180,9 +187,13 @@ async fn store(store: &PostgresStore, waiting: Vec<Waiting>) {
     }
 }
 
-fn answer(waiting: Waiting, stored: Result<()>) {
+fn answer(waiting: Waiting, stored: Result<Option<Arc<HashSet<Uuid>>>>) {
+    let concerned = |stored: &Arc<HashSet<Uuid>>| waiting.jobs.iter().any(|job| !stored.contains(&job.id.0));
+    let stored = stored.map(|stored| stored.filter(concerned));
     // A caller that waits no longer has lost its answer, as with any other call.
-    let _ = waiting.answer.send(stored);
+    let _ = waiting
+        .answer
+        .send(stored.map(|stored| stored.map(|stored| (waiting.jobs, stored))));
 }
 
 fn unanswered() -> Error {

@@ -22,6 +22,8 @@ create table turnabout.job (
     priority      smallint not null default 2,
     reason        smallint,
     cancelling    boolean not null default false,
+    prepared      boolean not null default false,  -- whether its task has prepared the arguments
+    limited       boolean not null default false,  -- whether submits count it
     queue         text collate "C" not null,
     "group"       text collate "C" not null,
     task          text collate "C" not null,
@@ -29,6 +31,7 @@ create table turnabout.job (
     unique_key    text collate "C",
     args          text not null,
     meta          text,
+    subject       text,
     error         text,
     error_message text,                      -- the same for people, and for programs, as the task describes it
     error_code    text
@@ -46,6 +49,8 @@ create index job_parked on turnabout.job (due) where due is not null;
 create index job_held on turnabout.job (executor) where executor is not null;
 create index job_expiring on turnabout.job (expires) where expires is not null and executor is null;
 create unique index job_unique on turnabout.job ("group", task, unique_key) where unique_key is not null;
+-- Only jobs that come under a limit on unfinished jobs: what submits count.
+create index job_limited on turnabout.job ("group", task, coalesce(owner, '')) where limited;
 
 -- Ended jobs, a partition for each day of ids (UUIDv7), so that a get looks into one partition and a day goes at once.
 create table turnabout.job_history (
@@ -64,6 +69,7 @@ create table turnabout.job_history (
     state         smallint not null,
     priority      smallint not null,
     reason        smallint,
+    prepared      boolean not null default false,
     queue         text collate "C" not null,
     "group"       text collate "C" not null,
     task          text collate "C" not null,
@@ -71,6 +77,7 @@ create table turnabout.job_history (
     unique_key    text collate "C",
     args          text not null,
     meta          text,
+    subject       text,
     error         text,
     error_message text,
     error_code    text,
@@ -160,7 +167,32 @@ create table turnabout.task (
     retry_cap   double precision not null,
     jitter      boolean not null,
     restartable boolean not null,
-    time_limit  double precision
+    time_limit  double precision,
+    max_unfinished integer,                  -- per group and owner
+    hooks       smallint not null
+);
+create index task_limited on turnabout.task (name) where max_unfinished is not null;
+
+-- Where jobs under a limit come in, one after the other: a row for each group, task and owner that is limited (no task:
+-- the whole group). A row and not an advisory lock, so that a transaction with an older snapshot fails, and does not
+-- count what it cannot see.
+create table turnabout.gate (
+    "group" text collate "C" not null,
+    task    text collate "C" not null,
+    owner   text collate "C" not null,
+    passed  timestamptz not null,
+    primary key ("group", task, owner)
+) with (fillfactor = 50);
+
+-- Hooks that are owed: noted with the change of a job that they are about, struck off when they have run.
+create table turnabout.owed (
+    number bigint generated always as identity primary key,
+    task   text collate "C" not null,
+    hook   smallint not null,
+    tries  integer not null default 0,
+    since  timestamptz not null,
+    due    timestamptz not null,
+    job    text not null                     -- as it was then, as JSON
 );
 
 -- What operators set. `version` grows with every change, so that a take notices.
@@ -170,8 +202,10 @@ create table turnabout.group_setting (
     name        text collate "C" primary key,
     weight      integer not null,
     max_running integer,
-    paused      boolean not null
+    paused      boolean not null,
+    max_unfinished integer
 );
+create index group_limited on turnabout.group_setting (name) where max_unfinished is not null;
 create table turnabout.task_limit (
     name        text collate "C" primary key,
     max_running integer,

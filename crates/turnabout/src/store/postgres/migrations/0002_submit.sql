@@ -31,16 +31,36 @@ begin
 end
 $$;
 
--- Stores one job; says which it is, and whether it is new.
+-- How many unfinished jobs there are under a limit, counted up to it. No task: all of the group. Walks job_limited, and
+-- is only called by those who have passed the gate.
+create function turnabout.unfinished("group" text, task text, owner text, allowed integer) returns bigint
+language plpgsql set enable_seqscan = off as $$
+begin
+    if task is null then
+        return (select count(*) from (
+            select from turnabout.job j where j.limited and j."group" = unfinished."group" limit allowed) j);
+    end if;
+    return (select count(*) from (
+        select from turnabout.job j where j.limited and j."group" = unfinished."group" and j.task = unfinished.task
+            and coalesce(j.owner, '') = coalesce(unfinished.owner, '') limit allowed) j);
+end
+$$;
+
+-- Stores one job; says which it is, and whether it is new. `max_unfinished` null: as the task's published settings say,
+-- 0: any number. A job that would be one too many is not stored: `over` says under which limit, and `allowed` how many.
 create function turnabout.try_submit(
     task text, args text, "group" text, owner text, queue text, priority text, delay interval, at timestamptz,
     expires interval, unique_key text, items integer, meta text, parent uuid, id uuid,
-    out job uuid, out is_new boolean
+    subject text, prepared boolean, max_unfinished integer,
+    out job uuid, out is_new boolean, out over text, out allowed integer
 ) language plpgsql as $$
 #variable_conflict use_variable
 declare
     moment   timestamptz := clock_timestamp();
-    known    turnabout.task;
+    known_queue    text;
+    known_priority smallint;
+    of_owner integer;
+    of_group integer;
     urgency  smallint;
     start    timestamptz := coalesce(try_submit.at, moment + try_submit.delay);
     theirs   text;
@@ -76,19 +96,40 @@ begin
         raise exception 'a given id must be a UUID of version 7, made within the last 7 days'
             using errcode = 'invalid_parameter_value';
     end if;
-    select t.* into known from turnabout.task t where t.name = try_submit.task;
-    urgency := coalesce(urgency, known.priority, 2);
+    select t.queue, t.priority, t.max_unfinished, g.max_unfinished
+    into known_queue, known_priority, of_owner, of_group
+    from (values (true)) v (v) left join turnabout.task t on t.name = try_submit.task
+        left join turnabout.group_setting g on g.name = try_submit."group" and g.max_unfinished is not null;
+    of_owner := coalesce(nullif(max_unfinished, 0), case when max_unfinished is null then of_owner end);
+    urgency := coalesce(urgency, known_priority, 2);
     job := coalesce(id, turnabout.id_at(moment));
+
+    -- One submit at a time under each limit (see gate.sql), so that nobody comes in between the count and the insert.
+    if of_owner is not null or of_group is not null then
+        insert into turnabout.gate as g ("group", task, owner, passed)
+        select try_submit."group", d.task, d.owner, moment
+        from (values ('', '', of_group), (try_submit.task, coalesce(try_submit.owner, ''), of_owner)) d (task, owner, n)
+        where d.n is not null order by d.task
+        on conflict on constraint gate_pkey do update set passed = excluded.passed;
+        if turnabout.unfinished("group", task, owner, of_owner) >= of_owner then
+            allowed := of_owner;
+            over := 'owner';
+        elsif turnabout.unfinished("group", null, null, of_group) >= of_group then
+            allowed := of_group;
+            over := 'group';
+        end if;
+    end if;
 
     -- Under the lock of all who make jobs ready, and before a place in a lane is drawn (see sql/lock_ring.sql).
     perform pg_advisory_xact_lock_shared(hashtext('turnabout'), 1);
     -- A key's holder may finish between the insert and the look at it: then there is room for a new job.
     for attempt in 1..100 loop
         insert into turnabout.job as j (id, submitted, due, expires, parent, items, lane, priority,
-            queue, "group", task, owner, unique_key, args, meta)
+            queue, "group", task, owner, unique_key, args, meta, subject, prepared, limited)
         values (job, moment, case when start > moment then start end, moment + try_submit.expires, parent,
-            items, urgency, urgency, coalesce(try_submit.queue, known.queue, 'default'), try_submit."group",
-            try_submit.task, owner, unique_key, args, meta)
+            items, urgency, urgency, coalesce(try_submit.queue, known_queue, 'default'), try_submit."group",
+            try_submit.task, owner, unique_key, args, meta, subject, coalesce(prepared, false),
+            of_owner is not null or of_group is not null)
         on conflict do nothing;
         if found then
             -- A given id may name a job that has ended.
@@ -98,6 +139,12 @@ begin
                     delete from turnabout.job j where j.id = job;
                     exit;
                 end if;
+            end if;
+            if over is not null then
+                delete from turnabout.job j where j.id = job;
+                job := null;
+                is_new := false;
+                return;
             end if;
             if start > moment then
                 -- What is due later is seen in time by the executors' heartbeats.
@@ -115,10 +162,12 @@ begin
         select j.id, false into job, is_new from turnabout.job j where j."group" = try_submit."group"
             and j.task = try_submit.task and j.unique_key = try_submit.unique_key;
         if found then
+            over := null;
             return;
         end if;
         job := coalesce(id, turnabout.id_at(moment));
     end loop;
+    over := null;
     if theirs is distinct from "group" then
         raise exception 'the job id is already in use; choose another' using errcode = 'unique_violation';
     end if;
@@ -140,22 +189,31 @@ create function turnabout.submit(
     items      integer default 1,
     meta       jsonb default null,
     parent     uuid default null,
-    id         uuid default null
+    id         uuid default null,
+    subject    text default null
 ) returns uuid language plpgsql as $$
+declare
+    stored record;
 begin
     if octet_length(args::text) > 1048576 then
         raise exception 'the arguments are larger than 1 MiB; store them elsewhere and pass a reference'
             using errcode = 'invalid_parameter_value';
     end if;
     perform turnabout.check_meta(meta);
-    return (turnabout.try_submit(task, args::text, "group", owner, queue, priority, delay, at, expires, unique_key,
-        items, meta::text, parent, id)).job;
+    stored := turnabout.try_submit(task, args::text, "group", owner, queue, priority, delay, at, expires, unique_key,
+        items, meta::text, parent, id, left(nullif(regexp_replace(subject, '[\x01-\x1f\x7f-\x9f]', ' ', 'g'), ''), 200),
+        false, null);
+    if stored.over is not null then
+        raise exception 'the % has % unfinished jobs, which is its limit', stored.over, stored.allowed
+            using errcode = 'configuration_limit_exceeded', hint = 'try again when some of them have ended';
+    end if;
+    return stored.job;
 end
 $$;
 
 -- Jobs as people read them: unfinished and ended ones, with words in place of codes.
 create view turnabout.jobs as
-    select id, task, "group", owner, queue, (array['high', 'normal', 'low'])[priority] as priority,
+    select id, task, "group", owner, queue, subject, (array['high', 'normal', 'low'])[priority] as priority,
         (array['waiting', 'scheduled', 'running', 'stuck', 'success', 'failed', 'cancelled'])[state + 1] as state,
         cancelling, items, attempts, submitted, due, started, null::timestamptz as finished,
         coalesce((select p.percent from turnabout.progress p
@@ -163,7 +221,7 @@ create view turnabout.jobs as
         args::json as args, error, error_message, error_code, null::json as result
     from turnabout.job j
     union all
-    select id, task, "group", owner, queue, (array['high', 'normal', 'low'])[priority],
+    select id, task, "group", owner, queue, subject, (array['high', 'normal', 'low'])[priority],
         (array['waiting', 'scheduled', 'running', 'stuck', 'success', 'failed', 'cancelled'])[state + 1],
         false, items, attempts, submitted, null, started, finished, case state when 4 then 100 else 0 end, args::json,
         error, error_message, error_code, result::json

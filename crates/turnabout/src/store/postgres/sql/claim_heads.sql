@@ -17,7 +17,7 @@ claimed as (
     set executor = $1, claim = $2, state = $3, reason = null
     where j.ctid = any (array(select place from chosen))
     returning j.id, j.lane, j.seq, j.queue, j.task, j."group", j.owner, j.priority, j.args, j.items, j.meta, j.parent,
-        j.submitted, j.attempts, j.interruptions, j.losses
+        j.submitted, j.attempts, j.interruptions, j.losses, j.prepared
 ),
 counted as (
     update turnabout.cap c set running = c.running + n.jobs

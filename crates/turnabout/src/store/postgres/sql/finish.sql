@@ -10,7 +10,7 @@ with done as (
         and j.cancelling = d.cancelling
     returning j.id, j.submitted, j.expires, j.started, j.executor, j.claim, j.parent, j.items, j.priority, j.queue, j."group",
         j.task, j.owner, j.unique_key, j.args, j.meta, d.state, d.reason, d.attempts, d.interruptions, d.losses,
-        d.result, coalesce(d.error, j.error) as error, d.ran,
+        d.result, coalesce(d.error, j.error) as error, d.ran, j.subject, j.prepared,
         case when d.error is null then j.error_message else d.message end as error_message,
         case when d.error is null then j.error_code else d.code end as error_code
 ),
@@ -31,10 +31,10 @@ freed as (
 kept as (
     insert into turnabout.job_history (id, submitted, expires, started, finished, executor, claim, parent, attempts,
         interruptions, losses, items, state, priority, reason, queue, "group", task, owner, unique_key, args, meta,
-        error, error_message, error_code, result)
+        error, error_message, error_code, result, subject, prepared)
     select id, submitted, expires, coalesce(n.now - make_interval(secs => ran), started), n.now, executor, claim, parent,
         attempts, interruptions, losses, items, state, priority, reason, queue, "group", task, owner, unique_key,
-        args, meta, error, error_message, error_code, result
+        args, meta, error, error_message, error_code, result, subject, prepared
     from done, (select coalesce($2, clock_timestamp()) as now) n
 )
 select id, exists (select from freed) as freed from done

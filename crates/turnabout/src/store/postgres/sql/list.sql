@@ -2,7 +2,7 @@
 -- $1 states, $2 task, $3 group, $4 owner, $5 queue, $6 before, $7 limit; null: any.
 (select j.id, seq, submitted, due, expires, started, null::timestamptz as finished, j.executor, j.claim, parent, attempts,
     interruptions, losses, items, state, lane, priority, reason, cancelling, queue, "group", task, owner, unique_key,
-    args, meta, error, error_message, error_code, null as result, p.percent, p.step
+    args, meta, error, error_message, error_code, null as result, p.percent, p.step, subject, prepared
 from turnabout.job j
     left join turnabout.progress p on p.job = j.id and p.executor = j.executor and p.claim = j.claim
 where ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
@@ -12,7 +12,7 @@ order by j.id desc limit $7)
 union all
 (select id, 0::bigint as seq, submitted, null, expires, started, finished, executor, claim, parent, attempts,
     interruptions, losses, items, state, null, priority, reason, false, queue, "group", task, owner, unique_key,
-    args, meta, error, error_message, error_code, result, null, null
+    args, meta, error, error_message, error_code, result, null, null, subject, prepared
 from turnabout.job_history
 where ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
     and ($3::text is null or "group" = $3) and ($4::text is null or owner = $4)

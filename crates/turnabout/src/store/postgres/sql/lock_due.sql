@@ -3,5 +3,5 @@
 select id, seq, submitted, due, expires, started, null::timestamptz as finished, executor, claim, parent, attempts,
     interruptions, losses, items, state, lane, priority, reason, cancelling, queue, "group", task, owner, unique_key,
     ''::text as args, meta, error, error_message, error_code, null as result,
-    null::smallint as percent, null::text as step
+    null::smallint as percent, null::text as step, subject, prepared
 from turnabout.job where due <= (select coalesce($1, clock_timestamp())) order by due, seq limit $2 for update skip locked

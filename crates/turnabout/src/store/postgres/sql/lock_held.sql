@@ -1,6 +1,6 @@
 -- All jobs in an executor's hands, locked. Walks job_held.
 select id, seq, submitted, due, expires, started, null::timestamptz as finished, executor, claim, parent, attempts,
     interruptions, losses, items, state, lane, priority, reason, cancelling, queue, "group", task, owner, unique_key,
-    ''::text as args, meta, error, error_message, error_code, null as result,
-    null::smallint as percent, null::text as step
+    args, meta, error, error_message, error_code, null as result,
+    null::smallint as percent, null::text as step, subject, prepared
 from turnabout.job where executor = $1 order by id for update

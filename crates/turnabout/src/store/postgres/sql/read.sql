@@ -2,7 +2,7 @@
 -- not count).
 select j.id, seq, submitted, due, expires, started, null::timestamptz as finished, j.executor, j.claim, parent, attempts,
     interruptions, losses, items, state, lane, priority, reason, cancelling, queue, "group", task, owner, unique_key,
-    args, meta, error, error_message, error_code, null as result, p.percent, p.step
+    args, meta, error, error_message, error_code, null as result, p.percent, p.step, subject, prepared
 from turnabout.job j
     left join turnabout.progress p on p.job = j.id and p.executor = j.executor and p.claim = j.claim
 where j.id = any ($1)

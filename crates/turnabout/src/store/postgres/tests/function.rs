@@ -21,6 +21,7 @@ cases![
     thirty_two_callers_with_one_key_make_one_job,
     thirty_two_callers_with_one_id_make_one_job,
     a_key_that_is_just_given_back_makes_a_new_job,
+    thirty_two_callers_store_exactly_the_allowed_number,
 ];
 
 /// Sends something unmistakable and waits for it: what came before, as far as anything did.
@@ -218,5 +219,43 @@ async fn a_key_that_is_just_given_back_makes_a_new_job(place: &Place) {
         let two = waiting.await.expect("submitted");
         assert_eq!(one == two, end == "commit");
         place.run(&first, "delete from turnabout.job").await;
+    }
+}
+
+async fn thirty_two_callers_store_exactly_the_allowed_number(place: &Place) {
+    let store = place.open().await;
+    let client = place.client().await;
+    let task = TaskSettings {
+        max_unfinished: Some(5),
+        ..TaskSettings::named("scarce")
+    };
+    let info = ExecutorInfo {
+        incarnation: Uuid::new_v4(),
+        name: "one".to_owned(),
+        slots: 1,
+        queues: vec!["default".to_owned()],
+        tasks: vec!["scarce".to_owned()],
+        version: "0".to_owned(),
+        beat: 0,
+    };
+    store.register(&info, "kind", &[task]).await.expect("published");
+    let settings = crate::group::GroupSettings {
+        max_unfinished: Some(7),
+        ..Default::default()
+    };
+    let setting = crate::store::Setting::Group("small".to_owned(), settings);
+    store.set(setting).await.expect("set");
+    for (call, allowed) in [
+        ("select turnabout.submit(task => 'scarce', owner => 'ada')", 5),
+        ("select turnabout.submit(task => 'any', \"group\" => 'small')", 7),
+    ] {
+        let before = jobs(place, &client).await;
+        let callers = join_all((0..32).map(|_| place.client())).await;
+        let sql = call.replace("turnabout.", &format!("{}.", place.schema));
+        let outcomes = join_all(callers.iter().map(|client| client.batch_execute(&sql))).await;
+        let refused = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+        let full = refused.filter(|e| e.code() == Some(&SqlState::CONFIGURATION_LIMIT_EXCEEDED));
+        assert_eq!(full.count(), 32 - allowed);
+        assert_eq!(jobs(place, &client).await - before, allowed as i64);
     }
 }

@@ -279,6 +279,16 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
             Prepared::hot("holders", &sql.holders),
             format!("{old}, {}, {}, {}", n("parked"), n("work"), list(1..=BATCH)),
         ),
+        (
+            Prepared::hot("unfinished", &sql.unfinished),
+            format!(
+                "{}, {}, {}, {}",
+                list(["g1", "g2"]),
+                list(["\"\"", "work"]),
+                list(["\"\"", "ada"]),
+                list([100, 100])
+            ),
+        ),
         (Prepared::cold("beat", &sql.beat), format!("'{me}', 1, null")),
         (Prepared::cold("held", &sql.held), format!("'{me}'")),
         (Prepared::hot("read_live", &sql.read), live),

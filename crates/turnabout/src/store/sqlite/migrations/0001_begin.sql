@@ -29,7 +29,10 @@ CREATE TABLE job (
     parent        BLOB,
     unique_key    TEXT,
     meta          TEXT,
+    subject       TEXT,
     args          TEXT    NOT NULL,
+    prepared      INTEGER NOT NULL DEFAULT 0,
+    limited       INTEGER NOT NULL DEFAULT 0,
     error         TEXT,
     result        TEXT,
     error_message TEXT,
@@ -41,6 +44,8 @@ CREATE INDEX parked ON job (due, id) WHERE due IS NOT NULL;
 CREATE INDEX expiring ON job (expires, id) WHERE expires IS NOT NULL AND state = 0;
 CREATE INDEX held ON job (executor) WHERE executor IS NOT NULL;
 CREATE UNIQUE INDEX unique_keys ON job ("group", task, unique_key) WHERE unique_key IS NOT NULL;
+-- Jobs whose number is limited, and only those: submits count them.
+CREATE INDEX limited ON job ("group", task, owner) WHERE limited;
 
 -- The streams of ready jobs: those of one queue, group, lane and task. Only streams that hold jobs have a row, so a peek
 -- reads one entry of `streams` for each, side by side. `jobs` is how many are ready; of the entries in `ready` those up
@@ -90,7 +95,9 @@ CREATE TABLE job_history (
     parent        BLOB,
     unique_key    TEXT,
     meta          TEXT,
+    subject       TEXT,
     args          TEXT    NOT NULL,
+    prepared      INTEGER NOT NULL,
     error         TEXT,
     result        TEXT,
     error_message TEXT,
@@ -187,16 +194,33 @@ CREATE TABLE task (
     retry_cap   INTEGER NOT NULL,
     jitter      INTEGER NOT NULL,
     restartable INTEGER NOT NULL,
-    time_limit  INTEGER
+    time_limit  INTEGER,
+    max_unfinished INTEGER,
+    hooks       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Hooks that are owed: noted with the change of a job that they are about, struck off when they have run. `job` is the
+-- job as it was then, as JSON.
+CREATE TABLE owed (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    task   TEXT    NOT NULL,
+    hook   INTEGER NOT NULL,
+    tries  INTEGER NOT NULL DEFAULT 0,
+    since  INTEGER NOT NULL,
+    due    INTEGER NOT NULL,
+    job    TEXT    NOT NULL
+) STRICT;
 
 -- What operators set. What is not here has the defaults.
 CREATE TABLE group_setting (
     "group"     TEXT    NOT NULL PRIMARY KEY,
     weight      INTEGER NOT NULL,
     max_running INTEGER,
+    max_unfinished INTEGER,
     paused      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX limited_groups ON group_setting ("group") WHERE max_unfinished IS NOT NULL;
 
 CREATE TABLE task_limit (
     task        TEXT    NOT NULL PRIMARY KEY,

@@ -1,6 +1,6 @@
 -- A job that has ended, by the primary key, with the same columns as get_live.sql. Reads only.
 SELECT id, task, "group", owner, queue, priority, state, reason, 0, NULL, seq, NULL, executor, claim, attempts,
        interruptions, losses, items, submitted, expires, started, finished, parent, unique_key, meta, args, error,
-       result, error_message, error_code, NULL, NULL
+       result, error_message, error_code, NULL, NULL, subject, prepared
 FROM job_history
 WHERE id = ?1

@@ -2,7 +2,7 @@
 -- Finds the stream by `streams`, walks `ready` from its mark on, as many entries as asked for, and reads each job by
 -- its primary key. Safe because it runs in the transaction that then claims them.
 SELECT r.seq, r.id, j.owner, j.priority, j.state, j.reason, j.args, j.items, j.meta, j.parent, j.submitted, j.attempts,
-       j.interruptions, j.losses, s.id, s.jobs, s.dead
+       j.interruptions, j.losses, s.id, s.jobs, s.dead, j.prepared
 FROM stream s
 CROSS JOIN ready r ON r.stream = s.id AND r.seq > s.mark
 CROSS JOIN job j ON j.id = r.id

@@ -2,7 +2,7 @@
 -- Walks the primary key from the cursor down, a page at a time. Reads only.
 SELECT id, task, "group", owner, queue, priority, state, reason, 0, NULL, seq, NULL, executor, claim, attempts,
        interruptions, losses, items, submitted, expires, started, finished, parent, unique_key, meta, args, error,
-       result, error_message, error_code, NULL, NULL
+       result, error_message, error_code, NULL, NULL, subject, prepared
 FROM job_history
 WHERE id < ?1
   AND (?2 IS NULL OR state IN (SELECT value FROM json_each(?2)))

@@ -2,7 +2,7 @@
 -- Walks the primary key from the cursor down, a page at a time. Reads only.
 SELECT id, task, "group", owner, queue, priority, state, reason, cancelling, lane, seq, due, job.executor, job.claim,
        attempts, interruptions, losses, items, submitted, expires, started, NULL, parent, unique_key, meta, args, error,
-       result, error_message, error_code, percent, step
+       result, error_message, error_code, percent, step, subject, prepared
 FROM job LEFT JOIN progress AS p ON p.job = id AND p.executor = job.executor AND p.claim = job.claim
 WHERE id < ?1
   AND (?2 IS NULL OR state IN (SELECT value FROM json_each(?2)))

@@ -1,7 +1,9 @@
 -- Publishes a task's settings. By the primary key; who comes last is right.
-INSERT INTO task (name, queue, priority, retries, retry_delay, retry_cap, jitter, restartable, time_limit)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+INSERT INTO task (name, queue, priority, retries, retry_delay, retry_cap, jitter, restartable, time_limit,
+                  max_unfinished, hooks)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
 ON CONFLICT (name) DO UPDATE
 SET queue = excluded.queue, priority = excluded.priority, retries = excluded.retries,
     retry_delay = excluded.retry_delay, retry_cap = excluded.retry_cap, jitter = excluded.jitter,
-    restartable = excluded.restartable, time_limit = excluded.time_limit
+    restartable = excluded.restartable, time_limit = excluded.time_limit,
+    max_unfinished = excluded.max_unfinished, hooks = excluded.hooks

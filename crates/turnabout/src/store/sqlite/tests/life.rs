@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::group::Cap;
+use crate::hook::Hooks;
+use crate::job::Described;
 use crate::store::Setting;
 
 pub(super) struct Hand {
@@ -80,7 +82,8 @@ impl Hand {
             cancelling,
             result: None,
             error: None,
-            described: crate::job::Described::default(),
+            described: Described::default(),
+            hooks: Hooks::NONE,
             ran: Some(Duration::from_secs(2)),
             reported: false,
         };
@@ -151,7 +154,8 @@ async fn a_job_runs_and_its_end_is_written_once() {
         cancelling: false,
         result: None,
         error: None,
-        described: crate::job::Described::default(),
+        described: Described::default(),
+        hooks: Hooks::NONE,
         ran: None,
         reported: false,
     };

@@ -1,0 +1,142 @@
+//! Limits on unfinished jobs: whoever submits under one passes its gate alone, counts, stores, and takes back what was
+//! one too many. Jobs that come under no limit never get here.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::connect::{Tx, failed};
+use crate::error::Result;
+use crate::group::Quota;
+use crate::job::JobId;
+use crate::store::{MaxUnfinished, NewJob, Submitted};
+
+/// The limits that the jobs of one call come under: of each how many there may be, and how many there are.
+#[derive(Default)]
+pub(super) struct Quotas {
+    limits: BTreeMap<Quota, (u32, u32)>,
+}
+
+impl Quotas {
+    /// The limits that a job comes under.
+    fn of(&self, job: &NewJob) -> impl Iterator<Item = Quota> {
+        let owner = Quota::owner(&job.group, &job.task, job.owner.as_deref());
+        let all = [owner, Quota::group(&job.group)];
+        all.into_iter().filter(|quota| self.limits.contains_key(quota))
+    }
+
+    /// Whether a job comes under any limit.
+    pub(super) fn concern(&self, job: &NewJob) -> bool {
+        self.of(job).next().is_some()
+    }
+
+    /// One more job under each of its limits, if there is room for it; if not, which of them is used up.
+    fn admit(&mut self, job: &NewJob) -> Result<(), (Quota, u32)> {
+        let quotas: Vec<Quota> = self.of(job).collect();
+        for quota in &quotas {
+            if let Some((limit, used)) = self.limits.get(quota)
+                && used >= limit
+            {
+                return Err((quota.clone(), *limit));
+            }
+        }
+        for quota in &quotas {
+            if let Some((_, used)) = self.limits.get_mut(quota) {
+                *used += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PostgresStore {
+    /// Passes the gates of all limits that these jobs come under, and counts what is behind them.
+    pub(super) async fn pass_gates(&self, tx: &Tx, jobs: &[NewJob]) -> Result<Quotas> {
+        let failed = failed("looking at limits on unfinished jobs");
+        let groups: HashSet<&str> = jobs.iter().map(|job| job.group.as_str()).collect();
+        let groups: Vec<&str> = groups.into_iter().collect();
+        let mut quotas = Quotas::default();
+        for row in tx.query(&self.sql.group_limits, &[&groups]).await.map_err(&failed)? {
+            let limit = row.get::<_, i32>(1) as u32;
+            quotas.limits.insert(Quota::group(row.get(0)), (limit, 0));
+        }
+        for job in jobs {
+            if let MaxUnfinished::AtMost(limit) = job.max_unfinished {
+                let quota = Quota::owner(&job.group, &job.task, job.owner.as_deref());
+                quotas.limits.insert(quota, (limit, 0));
+            }
+        }
+        if quotas.limits.is_empty() {
+            return Ok(quotas);
+        }
+        let now = self.options.clock.manual();
+        let groups: Vec<&str> = quotas.limits.keys().map(|q| q.group.as_str()).collect();
+        let tasks: Vec<&str> = quotas.limits.keys().map(|q| q.task.as_str()).collect();
+        let owners: Vec<&str> = quotas.limits.keys().map(|q| q.owner.as_str()).collect();
+        let allowed: Vec<i32> = quotas
+            .limits
+            .values()
+            .map(|(n, _)| i32::try_from(*n).unwrap_or(i32::MAX))
+            .collect();
+        tx.execute(&self.sql.gate, &[&now, &groups, &tasks, &owners])
+            .await
+            .map_err(&failed)?;
+        let rows = tx
+            .query(&self.sql.unfinished, &[&groups, &tasks, &owners, &allowed])
+            .await
+            .map_err(&failed)?;
+        let counts: HashMap<i64, i64> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        for (at, (_, used)) in (1..).zip(quotas.limits.values_mut()) {
+            *used = counts.get(&at).map_or(0, |n| *n as u32);
+        }
+        Ok(quotas)
+    }
+
+    /// Takes back those of the jobs just stored for which there was no room. They were stored first, since only then it
+    /// is known which of them are new.
+    pub(super) async fn take_back_surplus(
+        &self,
+        tx: &Tx,
+        quotas: &mut Quotas,
+        jobs: &[NewJob],
+        outcomes: &mut [Result<Submitted>],
+    ) -> Result<()> {
+        let failed = failed("taking back jobs over a limit");
+        let mut surplus: HashMap<JobId, (Quota, u32)> = HashMap::new();
+        for (job, outcome) in jobs.iter().zip(outcomes.iter_mut()) {
+            if matches!(outcome, Ok(Submitted { new: true, .. }))
+                && let Err(full) = quotas.admit(job)
+            {
+                surplus.insert(job.id, full);
+            }
+        }
+        if surplus.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<Uuid> = surplus.keys().map(|id| id.0).collect();
+        tx.execute(&self.sql.withdraw, &[&ids]).await.map_err(&failed)?;
+        for outcome in outcomes {
+            // Also those that were told that they are the same job as one that goes.
+            let full = outcome.as_ref().ok().and_then(|s| surplus.get(&s.id));
+            if let Some((quota, limit)) = full {
+                *outcome = Err(quota.exceeded(*limit));
+            }
+        }
+        Ok(())
+    }
+
+    /// Jobs of these tasks count from now on, where the tasks had no limit so far.
+    pub(super) async fn limit_tasks(&self, tasks: &[&str]) -> Result<()> {
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        let known = self.read_tasks(Some(tasks)).await?;
+        for task in tasks {
+            if !known.iter().any(|k| k.name == *task && k.max_unfinished.is_some()) {
+                self.run("limiting a task", &self.sql.limit_task, &[task]).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,2 @@
+-- Strikes off hooks, by the primary key.
+delete from turnabout.owed where number = any ($1)

@@ -1,0 +1,46 @@
+//! A parked job into an executor's hands, before it is due.
+
+use uuid::Uuid;
+
+use super::desk::Tx;
+use super::fault::Fault;
+use super::writing::{self, Left, Live};
+use super::{members, rows, settings};
+use crate::error::Error;
+use crate::job::{Claim, Claimed, JobId, Lane};
+use crate::store::grabbed;
+
+pub(super) fn grab(tx: &mut Tx<'_>, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>, Fault> {
+    if !members::is_registered(tx, executor)? {
+        return Err(Error::LeaseLost.into());
+    }
+    let Some(found) = rows::find(tx.connection, id)?.filter(|found| !found.ended) else {
+        return Ok(None);
+    };
+    let job = &found.job;
+    let Some(change) = grabbed(&job.standing()) else {
+        return Ok(None);
+    };
+    let current = tx.settings()?;
+    if current.group(&job.group).paused || current.task(&job.task).paused {
+        return Ok(None);
+    }
+    let caps: Vec<_> = settings::caps(&current, &job.group, &job.task).collect();
+    for cap in &caps {
+        let limit = settings::limit(&current, cap).unwrap_or(u32::MAX);
+        if settings::running(tx.connection, cap)? >= limit {
+            return Ok(None);
+        }
+    }
+    for cap in &caps {
+        writing::add_to_cap(tx, cap, 1)?;
+    }
+    let live = Live {
+        claim: Some(Claim { executor, number }),
+        // Should it be given back before it is done, it needs a place in its lane.
+        seq: writing::next_seq(tx, 1)?,
+        ..Live::from(&found)
+    };
+    writing::write(tx, &live, &change, &Left::default())?;
+    Ok(Some(Claimed::of(job, Lane::from(job.priority), number)))
+}

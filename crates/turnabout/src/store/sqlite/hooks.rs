@@ -1,0 +1,70 @@
+//! Hooks that are owed: noted with the change that they are about, given out, struck off.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rusqlite::params;
+
+use super::desk::Tx;
+use super::fault::Fault;
+use super::members;
+use super::rows::{code, micros};
+use crate::clock::after;
+use crate::hook::{self, Hook, Hooks, Owed};
+use crate::job::Job;
+use crate::lifecycle::{self, Change};
+
+/// Notes what a change of a job owes to its task, as that has published its hooks.
+pub(super) fn note_change(tx: &mut Tx<'_>, job: &Job, change: &Change) -> Result<(), Fault> {
+    let kept = !tx.retention.is_zero();
+    if lifecycle::owes(change, kept).is_empty() {
+        return Ok(());
+    }
+    let Some(task) = members::tasks(tx, Some(&job.task))?.pop() else {
+        return Ok(());
+    };
+    let owed = hook::owed(job, change, task.hooks, kept, tx.now);
+    note(tx, &owed)
+}
+
+pub(super) fn note(tx: &mut Tx<'_>, owed: &[(Hook, Job)]) -> Result<(), Fault> {
+    for (hook, job) in owed {
+        let text = serde_json::to_string(job).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))?;
+        tx.connection
+            .prepare_cached(sql!("note"))?
+            .execute(params![job.task, hook.code(), micros(tx.now), text])?;
+        tx.owed();
+    }
+    Ok(())
+}
+
+pub(super) fn owed(
+    tx: &mut Tx<'_>,
+    tasks: &[(String, Hooks)],
+    limit: u32,
+    again: Duration,
+) -> Result<Vec<Owed>, Fault> {
+    let tasks: BTreeMap<&str, i16> = tasks
+        .iter()
+        .map(|(task, hooks)| (task.as_str(), hooks.code()))
+        .collect();
+    let tasks = serde_json::to_string(&tasks).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))?;
+    let until = micros(after(tx.now, again));
+    let mut statement = tx.connection.prepare_cached(sql!("owed"))?;
+    let mut rows = statement.query(params![micros(tx.now), tasks, limit, until])?;
+    let mut given: Vec<Owed> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (number, text) = (row.get(0)?, row.get::<_, String>(3)?);
+        given.extend(Owed::read(number, code(row, 1, Hook::from_code)?, row.get(2)?, &text));
+    }
+    given.sort_unstable_by_key(|owed| owed.number);
+    Ok(given)
+}
+
+pub(super) fn strike(tx: &mut Tx<'_>, owed: &[i64]) -> Result<(), Fault> {
+    let mut statement = tx.connection.prepare_cached(sql!("strike"))?;
+    for number in owed {
+        statement.execute([number])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! Limits on unfinished jobs. There is one writer, so what is counted here is still so when the job is stored.
+
+use std::collections::HashMap;
+
+use rusqlite::params;
+
+use super::desk::Tx;
+use super::fault::Fault;
+use crate::error::Error;
+use crate::group::Quota;
+use crate::store::{MaxUnfinished, NewJob};
+
+/// The limits that the jobs of one call come under, and how far each is used up.
+#[derive(Default)]
+pub(super) struct Quotas {
+    used: HashMap<Quota, u32>,
+    /// Whether any group has a limit.
+    groups: bool,
+}
+
+impl Quotas {
+    pub(super) fn new(groups: bool) -> Self {
+        Self {
+            groups,
+            ..Self::default()
+        }
+    }
+
+    /// The limits that a job comes under. `published` is what its task says where the submit does not.
+    pub(super) fn of(&self, tx: &mut Tx<'_>, job: &NewJob, published: Option<u32>) -> Result<Vec<(Quota, u32)>, Fault> {
+        let of_owner = match job.max_unfinished {
+            MaxUnfinished::AsPublished => published,
+            MaxUnfinished::Any => None,
+            MaxUnfinished::AtMost(limit) => Some(limit),
+        };
+        let mut quotas = Vec::new();
+        if let Some(limit) = of_owner {
+            quotas.push((Quota::owner(&job.group, &job.task, job.owner.as_deref()), limit));
+        }
+        if self.groups
+            && let Some(limit) = tx.settings()?.group(&job.group).max_unfinished
+        {
+            quotas.push((Quota::group(&job.group), limit));
+        }
+        Ok(quotas)
+    }
+
+    /// Whether there is room for one more under each of them; if not, why.
+    pub(super) fn room(&mut self, tx: &Tx<'_>, quotas: &[(Quota, u32)]) -> Result<Option<Error>, Fault> {
+        for (quota, limit) in quotas {
+            let used = match self.used.get(quota) {
+                Some(used) => *used,
+                None => count(tx, quota, *limit)?,
+            };
+            self.used.insert(quota.clone(), used);
+            if used >= *limit {
+                return Ok(Some(quota.exceeded(*limit)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A job was stored under these.
+    pub(super) fn use_up(&mut self, quotas: &[(Quota, u32)]) {
+        for (quota, _) in quotas {
+            *self.used.entry(quota.clone()).or_default() += 1;
+        }
+    }
+}
+
+fn count(tx: &Tx<'_>, quota: &Quota, limit: u32) -> Result<u32, Fault> {
+    let connection = tx.connection;
+    Ok(if quota.task.is_empty() {
+        connection
+            .prepare_cached(sql!("unfinished_in_group"))?
+            .query_row(params![quota.group, limit], |row| row.get(0))?
+    } else {
+        let owner = Some(&quota.owner).filter(|owner| !owner.is_empty());
+        connection
+            .prepare_cached(sql!("unfinished_of_owner"))?
+            .query_row(params![quota.group, quota.task, owner, limit], |row| row.get(0))?
+    })
+}

@@ -1,0 +1,2 @@
+-- Strikes off a hook, by the primary key.
+DELETE FROM owed WHERE number = ?1

@@ -1,0 +1,79 @@
+//! Names and the small map: what every database and every terminal can hold.
+
+use crate::error::{Error, Result};
+use crate::job::Meta;
+
+/// No name is longer, in bytes.
+pub(crate) const MAX_NAME: usize = 200;
+/// No job carries more entries in its meta.
+const MAX_META: usize = 32;
+/// Keys and values of a job's meta together are no longer, in bytes.
+const MAX_META_BYTES: usize = 4096;
+/// No subject is longer, in bytes.
+const MAX_SUBJECT: usize = 200;
+
+/// A name of any kind: not empty, not too long, and nothing in it that a terminal or a database chokes on.
+pub(crate) fn name(what: &'static str, text: &str) -> Result<()> {
+    if text.is_empty() {
+        return Err(Error::invalid(what, "it is empty; give it a name"));
+    }
+    if text.len() > MAX_NAME {
+        return Err(Error::invalid(
+            what,
+            format!("it has {} bytes; at most {MAX_NAME} are allowed", text.len()),
+        ));
+    }
+    if let Some(bad) = text.chars().find(|c| c.is_control()) {
+        return Err(Error::invalid(
+            what,
+            format!("it contains the control character {bad:?}; use printable characters only"),
+        ));
+    }
+    Ok(())
+}
+
+/// A group's name may be a path.
+pub(crate) fn group_name(text: &str) -> Result<()> {
+    name("group", text)?;
+    if text.split('/').any(str::is_empty) {
+        return Err(Error::invalid(
+            "group",
+            format!("`{text}` begins or ends with `/` or has `//`; write a path as `acme/alice`"),
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn meta(meta: &Meta) -> Result<()> {
+    for (key, value) in meta {
+        name("meta key", key)?;
+        if value.contains('\0') {
+            return Err(Error::invalid(
+                "meta",
+                format!("the value of `{key}` contains a NUL byte"),
+            ));
+        }
+    }
+    let bytes: usize = meta.iter().map(|(key, value)| key.len() + value.len()).sum();
+    if meta.len() > MAX_META || bytes > MAX_META_BYTES {
+        return Err(Error::invalid(
+            "meta",
+            format!(
+                "it has {} entries of {bytes} bytes together; at most {MAX_META} entries and {MAX_META_BYTES} bytes \
+                 are allowed",
+                meta.len()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// One line for people: what breaks lines is a space, and what is too long is cut off.
+pub(super) fn subject(text: &str) -> Option<String> {
+    let mut line = text.trim().replace(char::is_control, " ");
+    if line.len() > MAX_SUBJECT {
+        line.truncate(line.floor_char_boundary(MAX_SUBJECT - 3));
+        line.push_str(" ..");
+    }
+    (!line.is_empty()).then_some(line)
+}

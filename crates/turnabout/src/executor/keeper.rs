@@ -59,6 +59,11 @@ pub(super) async fn run(life: Arc<Life>, home: Handle) {
                 backoff.reset();
                 note_renewal(&life, sent);
                 life.fine("heartbeat");
+                if life.draining.swap(beat.draining, Relaxed) != beat.draining {
+                    tracing::info!(executor = %plan.name, draining = beat.draining, "an operator said so");
+                    life.hand.room.notify_one();
+                    life.ready.notify_one();
+                }
                 // Whatever the store is busy with, the next beat must not come too late: the rest is done then.
                 let noticed = compare(&life, &beat, answered);
                 let mut looked = AbortOnDrop(home.spawn({

@@ -6,10 +6,11 @@
 mod change;
 mod claim;
 mod look;
+mod overview;
 mod submit;
 mod tell;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -59,6 +60,11 @@ struct Tables {
     /// Attempts that were not their job's last.
     attempts: BTreeMap<JobId, Vec<Attempt>>,
     executors: BTreeMap<Uuid, ExecutorInfo>,
+    /// When each executor was last heard of.
+    seen: HashMap<Uuid, Timestamp>,
+    /// Executors that are to take no more jobs.
+    draining: HashSet<Uuid>,
+    feed: overview::Feed,
     tasks: BTreeMap<String, TaskSettings>,
     rings: HashMap<String, Ring>,
     accounts: HashMap<(String, String), f64>,
@@ -147,6 +153,10 @@ impl Model {
             }
         }
         self.signal(Signal::Changed(job.id));
+        let last = change.place == Place::History && self.options.retention.is_zero();
+        if change.place != Place::Gone {
+            tables.feed.tell(now, &job, last);
+        }
         if job.cancelling && is_held {
             self.signal(Signal::Cancel(job.id));
         }
@@ -252,6 +262,10 @@ impl Store for Model {
         &self.options.clock
     }
 
+    fn overview(&self) -> &dyn super::overview::Overview {
+        self
+    }
+
     fn signals(&self) -> broadcast::Receiver<Signal> {
         self.signals.subscribe()
     }
@@ -311,6 +325,7 @@ impl Store for Model {
     async fn register(&self, executor: &ExecutorInfo, _kind: &str, tasks: &[TaskSettings]) -> Result<()> {
         let tables = &mut *self.tables();
         tables.executors.insert(executor.incarnation, executor.clone());
+        tables.seen.insert(executor.incarnation, self.now());
         for task in tasks {
             tables.tasks.insert(task.name.clone(), task.clone());
         }
@@ -376,16 +391,7 @@ impl Store for Model {
     }
 
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
-        let tables = &mut *self.tables();
-        let accounts = charges.into_iter().map(|charge| {
-            let account = tables
-                .accounts
-                .entry((kind.to_owned(), charge.group.clone()))
-                .or_insert(charge.floor);
-            *account = account.max(charge.floor) + charge.add;
-            (charge.group, *account)
-        });
-        Ok(accounts.collect())
+        Ok(self.tables().share(kind, charges))
     }
 
     async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {

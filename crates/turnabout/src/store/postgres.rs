@@ -33,6 +33,7 @@ use crate::turn::Charge;
 mod change;
 mod connect;
 mod executors;
+mod feed;
 mod grab;
 mod hooks;
 mod ids;
@@ -42,6 +43,7 @@ mod listen;
 mod log;
 mod marks;
 mod migrate;
+mod overview;
 mod patience;
 mod peek;
 mod prune;
@@ -90,6 +92,7 @@ pub struct PostgresStore {
     /// For what goes on after a caller has gone.
     me: Weak<Self>,
     ear: Ear,
+    feed: feed::Feed,
     /// Every peek goes by the marks, as far as there are any.
     #[cfg(test)]
     pub(crate) always_by_marks: std::sync::atomic::AtomicBool,
@@ -106,7 +109,9 @@ impl PostgresStore {
         let name = connect::name(&config);
         prepare(&config, &options, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
-        let ear = Ear::open(config.clone(), &options.schema, signals.clone());
+        let watched = Arc::new(tokio::sync::Notify::new());
+        let ear = Ear::open(config.clone(), &options.schema, signals.clone(), Arc::clone(&watched));
+        let (feed, hints) = feed::Feed::new();
         let pool = connect::pool(&config, options.connections, RecyclingMethod::Fast)?;
         let pulse = connect::pool(&config, 2, RecyclingMethod::Fast)?;
         // As many as handlers may ask for at a time, see `offer_transactions`. Handlers may leave things behind.
@@ -126,10 +131,13 @@ impl PostgresStore {
             together: Together::default(),
             me: me.clone(),
             ear,
+            feed,
             #[cfg(test)]
             always_by_marks: std::sync::atomic::AtomicBool::default(),
         });
+        tokio::spawn(feed::write(Arc::downgrade(&store), hints, watched));
         store.measure_offset().await?;
+        store.look_for_watchers().await?;
         store.ensure_days().await?;
         Ok(store)
     }
@@ -180,11 +188,14 @@ impl PostgresStore {
         let _ = self.signals.send(signal);
     }
 
-    fn signal_changed(&self, ids: impl IntoIterator<Item = JobId>) {
+    fn signal_changed(&self, ids: impl IntoIterator<Item = JobId> + Clone) {
         if self.signals.receiver_count() > 0 {
-            for id in ids {
+            for id in ids.clone() {
                 self.signal(Signal::Changed(id));
             }
+        }
+        if self.is_watched() {
+            self.hint(ids);
         }
     }
 }
@@ -222,6 +233,10 @@ async fn prepare(config: &Config, options: &StoreOptions, name: &str) -> Result<
 impl Store for PostgresStore {
     fn clock(&self) -> &Clock {
         &self.options.clock
+    }
+
+    fn overview(&self) -> &dyn super::overview::Overview {
+        self
     }
 
     fn signals(&self) -> broadcast::Receiver<Signal> {
@@ -309,6 +324,8 @@ impl Store for PostgresStore {
     }
 
     async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
+        // Looked up elsewhere: a heartbeat waits for nothing but its answer.
+        self.ear.look_for_watchers();
         self.beat(executor, beat).await
     }
 

@@ -23,6 +23,7 @@ mod changes;
 mod chores;
 mod desk;
 mod fault;
+mod feed;
 mod grabbing;
 mod hooks;
 mod ids;
@@ -30,6 +31,7 @@ mod limits;
 mod logs;
 mod members;
 mod open;
+mod overview;
 mod peek;
 mod rows;
 mod settings;
@@ -163,6 +165,10 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    fn overview(&self) -> &dyn super::overview::Overview {
+        self
     }
 
     fn signals(&self) -> broadcast::Receiver<Signal> {

@@ -103,6 +103,10 @@ impl Store for Counting {
         self.inner.clock()
     }
 
+    fn overview(&self) -> &dyn crate::store::overview::Overview {
+        self.inner.overview()
+    }
+
     fn signals(&self) -> broadcast::Receiver<Signal> {
         match &self.silence {
             Some(silence) => silence.subscribe(),

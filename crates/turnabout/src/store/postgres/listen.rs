@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::poll_fn;
 use futures_util::{FutureExt, StreamExt};
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket};
 use uuid::Uuid;
 
@@ -66,6 +66,8 @@ struct Hearing {
     missing: Mutex<Option<(u64, Instant)>>,
     /// Whether one did not arrive in time.
     deaf: AtomicBool,
+    /// Somebody has begun to watch jobs.
+    watched: Arc<Notify>,
     ids: Ids,
 }
 
@@ -81,8 +83,8 @@ impl Hearing {
 }
 
 impl Ear {
-    /// Begins to listen.
-    pub(super) fn open(config: Config, schema: &str, signals: broadcast::Sender<Signal>) -> Self {
+    /// Begins to listen. `watched` is told whenever somebody has begun to watch jobs, or may have.
+    pub(super) fn open(config: Config, schema: &str, signals: broadcast::Sender<Signal>, watched: Arc<Notify>) -> Self {
         let (orders, ordered) = mpsc::channel(64);
         let hearing = Arc::new(Hearing {
             mark: Uuid::new_v4(),
@@ -91,6 +93,7 @@ impl Ear {
             there: watch::Sender::new(false),
             missing: Mutex::default(),
             deaf: AtomicBool::new(false),
+            watched,
             ids: Ids::default(),
         });
         let listener = Listener {
@@ -163,6 +166,11 @@ impl Ear {
         self.next_echo().1
     }
 
+    /// Somebody may have begun to watch jobs.
+    pub(super) fn look_for_watchers(&self) {
+        self.hearing.watched.notify_one();
+    }
+
     /// Whether what others announce is heard.
     pub(super) fn hears(&self) -> bool {
         !self.hearing.deaf.load(Relaxed)
@@ -214,6 +222,7 @@ impl Listener {
             .await?;
         // No receiver: nobody waits.
         let _ = self.signals.send(Signal::Ready);
+        self.hearing.watched.notify_one();
         // What was sent before cannot arrive.
         *self.hearing.missing() = None;
         self.hearing.there.send_replace(true);
@@ -277,6 +286,8 @@ async fn hear(
                 if let Some(number) = own(echo, &hearing) {
                     hearing.heard(number);
                 }
+            } else if note.payload() == "watched" {
+                hearing.watched.notify_one();
             } else if let Some(signal) = parse(note.payload()) {
                 let _ = signals.send(signal);
             }

@@ -14,6 +14,7 @@ mod idle;
 mod inline;
 mod leases;
 mod logging;
+mod outages;
 mod owners;
 mod punctual;
 mod racing;

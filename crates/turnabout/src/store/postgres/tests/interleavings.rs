@@ -13,11 +13,33 @@ use crate::job::{Claimed, Priority, State};
 use crate::lifecycle::Event;
 use crate::store::{Settled, Which};
 
-const ROUNDS: u64 = 1000;
+/// In each of four cases, which run at the same time.
+const ROUNDS: u64 = 250;
 const CLIENTS: u64 = 4;
 const STEPS: usize = 6;
 
-cases![a_thousand_interleavings_of_the_verbs_keep_every_fence];
+cases![
+    interleavings_of_the_verbs_keep_every_fence_1,
+    interleavings_of_the_verbs_keep_every_fence_2,
+    interleavings_of_the_verbs_keep_every_fence_3,
+    interleavings_of_the_verbs_keep_every_fence_4,
+];
+
+async fn interleavings_of_the_verbs_keep_every_fence_1(place: &Place) {
+    interleave(place, 0).await;
+}
+
+async fn interleavings_of_the_verbs_keep_every_fence_2(place: &Place) {
+    interleave(place, 1).await;
+}
+
+async fn interleavings_of_the_verbs_keep_every_fence_3(place: &Place) {
+    interleave(place, 2).await;
+}
+
+async fn interleavings_of_the_verbs_keep_every_fence_4(place: &Place) {
+    interleave(place, 3).await;
+}
 
 /// Something that a client did, and when it began and ended on a clock that all share.
 #[derive(Debug)]
@@ -143,7 +165,7 @@ impl One {
     }
 }
 
-async fn a_thousand_interleavings_of_the_verbs_keep_every_fence(place: &Place) {
+async fn interleave(place: &Place, quarter: u64) {
     let stores = [place.open().await, place.open().await];
     let capped = GroupSettings {
         max_running: Some(2),
@@ -152,7 +174,7 @@ async fn a_thousand_interleavings_of_the_verbs_keep_every_fence(place: &Place) {
     let setting = Setting::Group("capped".to_owned(), capped);
     stores[0].set(setting).await.expect("set");
     let clock = Arc::new(AtomicU64::new(0));
-    for seed in 1..=ROUNDS {
+    for seed in quarter * ROUNDS + 1..=(quarter + 1) * ROUNDS {
         let ids = add(
             &stores[0],
             ["a", "a", "b", "capped", "capped", "capped"].map(job).to_vec(),
@@ -192,13 +214,10 @@ async fn check(store: &Arc<PostgresStore>, seed: u64, ids: &[JobId], mut deeds: 
         match deed.what {
             What::Reaped(executor) => drop(reaped.insert(executor, deed.to)),
             What::Ended(id, event, settled) => {
+                // One that was reaped may be told that its job has ended by its claim, which the reap saw to; what it
+                // wants to write counts for nothing.
                 let dead = reaped.get(who).is_some_and(|at| *at < deed.from);
-                assert!(
-                    !dead || settled == Settled::Lost,
-                    "seed {seed}: the dead speak\n{}",
-                    story()
-                );
-                if event == Event::Succeed && settled == Settled::Done {
+                if event == Event::Succeed && settled == Settled::Done && !dead {
                     *successes.entry(id).or_insert(0) += 1;
                 }
             }
@@ -231,6 +250,11 @@ async fn check(store: &Arc<PostgresStore>, seed: u64, ids: &[JobId], mut deeds: 
         assert!(
             count <= allowed,
             "seed {seed}: {id} succeeded {count} times\n{}",
+            story()
+        );
+        assert!(
+            job.state != State::Success || count > 0,
+            "seed {seed}: the dead made {id} succeed\n{}",
             story()
         );
         if cancels.contains_key(id) && !restarted.contains(id) {

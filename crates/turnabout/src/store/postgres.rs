@@ -311,11 +311,7 @@ impl Store for PostgresStore {
     }
 
     async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
-        let beat = self.beat(executor, beat).await?;
-        if let Err(error) = self.look_for_watchers().await {
-            tracing::debug!(error = %error.chain(), "who watches is looked up with the next heartbeat");
-        }
-        Ok(beat)
+        self.beat(executor, beat).await
     }
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {

@@ -87,9 +87,12 @@ impl PostgresStore {
             client.query(&peers, &[]),
         );
         let updated = updated.map_err(&failed)?;
+        if let Some(row) = &updated {
+            self.watched_until(row.try_get(1).ok());
+        }
         Ok(Beat {
             alive: updated.is_some(),
-            draining: updated.is_some_and(|row| row.get(0)),
+            draining: updated.as_ref().is_some_and(|row| row.get(0)),
             held: held
                 .map_err(&failed)?
                 .iter()

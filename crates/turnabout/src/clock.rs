@@ -107,7 +107,6 @@ pub(crate) fn after(moment: Timestamp, duration: Duration) -> Timestamp {
 }
 
 /// `moment - duration`, or the beginning of time where that does not exist.
-#[cfg(any(test, feature = "postgres"))]
 pub(crate) fn before(moment: Timestamp, duration: Duration) -> Timestamp {
     SignedDuration::try_from(duration)
         .ok()

@@ -12,10 +12,12 @@ use crate::error::{Error, Result};
 use crate::lifecycle::Standing;
 
 mod attempt;
+mod brief;
 mod id;
 mod when;
 
 pub use attempt::Attempt;
+pub use brief::Brief;
 
 pub use id::JobId;
 #[cfg(feature = "postgres")]

@@ -17,15 +17,20 @@ use crate::store::{Changed, Counts, NewJob, Store, Submitted, Which};
 use crate::submit::{Submission, Submit, Typed, submit_all};
 use crate::task::{Task, TaskSettings};
 
+mod bulk;
 mod explain;
+mod feed;
 mod list;
 mod logs;
 mod open;
+mod overview;
 mod scope;
 mod set;
 mod watch;
 
+pub use bulk::{Bulk, BulkDone};
 pub use explain::Explanation;
+pub use feed::{Following, Interest, Note, Position, Told};
 pub use list::{List, Page};
 pub use logs::{FollowLogs, LogPage, Logs};
 pub use open::Open;
@@ -51,6 +56,8 @@ struct Inner {
     max_args: usize,
     /// The millisecond of the last id and its number in that, so that ids sort in the order they were made.
     last_id: AtomicU64,
+    /// Made when someone first follows many jobs.
+    feed: std::sync::OnceLock<feed::Feed>,
 }
 
 /// What came of a cancel.
@@ -91,6 +98,7 @@ impl Jobs {
                 store,
                 max_args,
                 last_id: AtomicU64::new(0),
+                feed: std::sync::OnceLock::new(),
             }),
             states: Arc::default(),
         }

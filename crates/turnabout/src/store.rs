@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
@@ -32,11 +33,14 @@ use crate::task::{Isolation, TaskSettings};
 use crate::transaction::Transaction;
 use crate::turn::{Charge, Turns};
 
+mod ids;
 mod new_job;
+pub mod overview;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod telling;
 
+pub use ids::{IdLock, Occupied};
 pub use new_job::{MaxUnfinished, NewJob, Submitted};
 pub use telling::{LogEnd, LogLines, Report};
 
@@ -163,6 +167,8 @@ pub struct Beat {
     pub held: Vec<(JobId, i64, bool)>,
     /// All registered executors and their heartbeat numbers, to notice who falls silent.
     pub peers: Vec<(Uuid, i64)>,
+    /// Whether it is to take no more jobs.
+    pub draining: bool,
 }
 
 /// Which jobs to list. Everything that is given must hold.
@@ -178,10 +184,30 @@ pub struct Filter {
     pub owner: Option<String>,
     /// In this queue.
     pub queue: Option<String>,
+    /// Whose subject contains this text. Of letters, a to z and A to Z are the same.
+    pub subject: Option<String>,
+    /// Submitted then or later.
+    pub since: Option<Timestamp>,
+    /// Submitted before then.
+    pub until: Option<Timestamp>,
     /// Older than this one: the cursor of the next page.
     pub before: Option<JobId>,
     /// How many at the most.
     pub limit: u32,
+}
+
+impl Filter {
+    /// Where ids can be that match: from the first (included) to the second (not). A given id may be older than its job, or
+    /// a little ahead of it.
+    pub(crate) fn range(&self) -> (Option<JobId>, Option<JobId>) {
+        let floor = self
+            .since
+            .map(|since| JobId::floor(crate::clock::before(since, ID_PAST)));
+        let ceiling = self
+            .until
+            .map(|until| JobId::floor(crate::clock::after(until, ID_AHEAD)));
+        (floor, ceiling.into_iter().chain(self.before).min())
+    }
 }
 
 /// What a setting is about, and what it becomes.
@@ -209,6 +235,8 @@ pub enum Signal {
     Owed,
     /// This job's log has new lines.
     Logged(JobId),
+    /// Someone asks whether the executor with this id lives: it should beat at once.
+    Who(String),
 }
 
 /// How many jobs, by state: for operators, and for tests that wait until all is done.
@@ -241,11 +269,14 @@ pub struct Standpoint {
     pub settings: (GroupSettings, TaskLimits),
 }
 
-/// Where jobs live. About fifteen verbs, each on batches.
+/// Where jobs live. About twenty verbs, each on batches; what stands beside a job's life is in [`overview`].
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// The clock that counts.
     fn clock(&self) -> &Clock;
+
+    /// What those ask who look after the whole, or follow many jobs.
+    fn overview(&self) -> &dyn overview::Overview;
 
     /// A new receiver of signals.
     fn signals(&self) -> broadcast::Receiver<Signal>;
@@ -324,6 +355,17 @@ pub trait Store: Send + Sync + 'static {
     /// Ends an executor if its heartbeat number is (still) `beat`: what it holds is given back or ended as
     /// [`Event::Lose`] demands. Returns how many jobs that were. With an unknown executor: jobs without an executor.
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32>;
+
+    /// All registered executors.
+    async fn executors(&self) -> Result<Vec<ExecutorInfo>>;
+
+    /// Asks for an executor's id, which only one that lives can have.
+    async fn occupy(&self, id: &str) -> Result<Occupied>;
+
+    /// Whether signals of other processes get through. Where they do not, the store is asked more often.
+    fn hears(&self) -> bool {
+        true
+    }
 
     /// Forgets an executor that holds nothing any longer.
     async fn deregister(&self, executor: Uuid) -> Result<()>;

@@ -116,6 +116,9 @@ impl<'a> Claimer<'a> {
     /// How many jobs to ask for now.
     fn want(&mut self) -> usize {
         let (life, hand) = (self.life, &self.life.hand);
+        if life.draining.load(Relaxed) {
+            return 0;
+        }
         self.pace.measure(hand.starts(), life.watch());
         // Before looking: a queue that becomes short from now on is told.
         hand.low_water.store(self.pace.low_water(), Relaxed);
@@ -312,6 +315,12 @@ impl<'a> Claimer<'a> {
             .get(self.looks)
             .copied()
             .unwrap_or(life.plan.heartbeat.min(life.plan.wake_up));
+        // Nobody wakes us.
+        let patience = if life.store.hears() {
+            patience
+        } else {
+            patience.min(SECOND)
+        };
         self.looks += 1;
         let accounts = life.plan.fairness != Fairness::Jobs && *life.hand.size.borrow() > 0;
         let slept = Instant::now();

@@ -134,6 +134,17 @@ impl ExecutorHandle {
         life.asleep.load(Relaxed) && *life.hand.size.borrow() == 0
     }
 
+    /// Looks for jobs at once. That is never needed: it is woken when one is submitted.
+    pub fn wake(&self) {
+        self.control.life().ready.notify_one();
+    }
+
+    /// The jobs that it has in hand, running or about to.
+    pub fn held(&self) -> Vec<crate::JobId> {
+        let life = self.control.life();
+        life.hand.all().iter().map(|held| held.job.id).collect()
+    }
+
     /// How it is doing.
     pub fn health(&self) -> Health {
         let life = self.control.life();

@@ -54,6 +54,11 @@ pub(super) async fn run(life: Arc<Life>, home: Handle) {
                 backoff.reset();
                 note_renewal(&life, sent);
                 life.fine("heartbeat");
+                if life.draining.swap(beat.draining, Relaxed) != beat.draining {
+                    tracing::info!(executor = %plan.name, draining = beat.draining, "an operator said so");
+                    life.hand.room.notify_one();
+                    life.ready.notify_one();
+                }
                 // Whatever the store is busy with, the next beat must not come too late: the rest is done then.
                 let noticed = compare(&life, &beat, answered);
                 let mut looked = AbortOnDrop(home.spawn({
@@ -245,7 +250,9 @@ pub(super) async fn hear(life: Arc<Life>) {
             Ok(Signal::Cancel(id)) if life.hand.get(id).is_some_and(|held| held.stopped().is_none()) => {
                 life.beat_now.notify_one();
             }
-            Ok(Signal::Cancel(_) | Signal::Changed(_) | Signal::Logged(_)) => {}
+            // A sign of life, for whoever wants to know.
+            Ok(Signal::Who(id)) if id == life.plan.name => life.beat_now.notify_one(),
+            Ok(Signal::Cancel(_) | Signal::Changed(_) | Signal::Logged(_) | Signal::Who(_)) => {}
             Err(RecvError::Lagged(_)) => {
                 // Anything may have been missed. What that may be is looked up, but not more than once a second.
                 life.ready.notify_one();

@@ -37,6 +37,8 @@ pub(super) struct Life {
     pub(super) lost: CancellationToken,
     /// Nothing more is taken.
     pub(super) closing: CancellationToken,
+    /// Nothing more is taken for now: an operator wants it so.
+    pub(super) draining: AtomicBool,
     /// The highest claim number whose answer (or error) has arrived.
     pub(super) answered: AtomicI64,
     /// The last heartbeat number that was sent.
@@ -103,6 +105,7 @@ impl Life {
             log_turn: tokio::sync::Mutex::default(),
             lost: CancellationToken::new(),
             closing: CancellationToken::new(),
+            draining: AtomicBool::new(false),
             answered: AtomicI64::new(0),
             beat: AtomicI64::new(0),
             ready: Notify::new(),

@@ -35,7 +35,6 @@ impl JobId {
     }
 
     /// The lowest possible id made at `moment`: the bounds of a day's partition, for one.
-    #[cfg(any(test, feature = "postgres"))]
     pub(crate) fn floor(moment: Timestamp) -> Self {
         let millis = u128::try_from(moment.as_millisecond()).unwrap_or(0);
         Self(Uuid::from_u128(millis << 80))

@@ -17,6 +17,7 @@ mod limits;
 mod logs;
 mod looking;
 mod oracle;
+mod overview;
 mod progress;
 mod retention;
 mod rotation;

@@ -6,10 +6,11 @@
 mod change;
 mod claim;
 mod look;
+mod overview;
 mod submit;
 mod tell;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,8 +20,8 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
-    Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting, Settle,
+    Settled, Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::{Clock, after};
 use crate::error::Result;
@@ -39,6 +40,7 @@ pub(crate) struct Model {
     options: StoreOptions,
     tables: Mutex<Tables>,
     signals: broadcast::Sender<Signal>,
+    ids: super::ids::IdsInMemory,
 }
 
 /// A ready job's place: queue, group, lane, task, seq. The order is that of the stores' ready index.
@@ -58,6 +60,11 @@ struct Tables {
     /// Attempts that were not their job's last.
     attempts: BTreeMap<JobId, Vec<Attempt>>,
     executors: BTreeMap<Uuid, ExecutorInfo>,
+    /// When each executor was last heard of.
+    seen: HashMap<Uuid, Timestamp>,
+    /// Executors that are to take no more jobs.
+    draining: HashSet<Uuid>,
+    feed: overview::Feed,
     tasks: BTreeMap<String, TaskSettings>,
     rings: HashMap<String, Ring>,
     accounts: HashMap<(String, String), f64>,
@@ -74,6 +81,7 @@ impl Model {
             options,
             tables: Mutex::default(),
             signals: broadcast::Sender::new(1024),
+            ids: super::ids::IdsInMemory::default(),
         })
     }
 
@@ -145,6 +153,10 @@ impl Model {
             }
         }
         self.signal(Signal::Changed(job.id));
+        let last = change.place == Place::History && self.options.retention.is_zero();
+        if change.place != Place::Gone {
+            tables.feed.tell(now, &job, last);
+        }
         if job.cancelling && is_held {
             self.signal(Signal::Cancel(job.id));
         }
@@ -250,6 +262,10 @@ impl Store for Model {
         &self.options.clock
     }
 
+    fn overview(&self) -> &dyn super::overview::Overview {
+        self
+    }
+
     fn signals(&self) -> broadcast::Receiver<Signal> {
         self.signals.subscribe()
     }
@@ -309,6 +325,7 @@ impl Store for Model {
     async fn register(&self, executor: &ExecutorInfo, _kind: &str, tasks: &[TaskSettings]) -> Result<()> {
         let tables = &mut *self.tables();
         tables.executors.insert(executor.incarnation, executor.clone());
+        tables.seen.insert(executor.incarnation, self.now());
         for task in tasks {
             tables.tasks.insert(task.name.clone(), task.clone());
         }
@@ -321,6 +338,16 @@ impl Store for Model {
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
         Ok(self.lose(executor, beat))
+    }
+
+    async fn executors(&self) -> Result<Vec<ExecutorInfo>> {
+        let mut all: Vec<_> = self.tables().executors.values().cloned().collect();
+        all.sort_by(|a, b| (&a.name, a.incarnation).cmp(&(&b.name, b.incarnation)));
+        Ok(all)
+    }
+
+    async fn occupy(&self, id: &str) -> Result<Occupied> {
+        Ok(self.ids.occupy(id))
     }
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {

@@ -16,8 +16,8 @@ use tokio_postgres::{Config, NoTls};
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
-    Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting, Settle,
+    Settled, Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -33,14 +33,17 @@ use crate::turn::Charge;
 mod change;
 mod connect;
 mod executors;
+mod feed;
 mod grab;
 mod hooks;
+mod ids;
 mod insert;
 mod limits;
 mod listen;
 mod log;
 mod marks;
 mod migrate;
+mod overview;
 mod peek;
 mod prune;
 mod read;
@@ -57,6 +60,7 @@ mod transactions;
 
 use connect::{failed, no_connection};
 use insert::together::Together;
+use listen::Ear;
 use marks::Marks;
 use sql::Sql;
 use stock::Memory;
@@ -85,7 +89,8 @@ pub struct PostgresStore {
     together: Together,
     /// For what goes on after a caller has gone.
     me: Weak<Self>,
-    listener: tokio::task::AbortHandle,
+    ear: Ear,
+    feed: feed::Feed,
     /// Every peek goes by the marks, as far as there are any.
     #[cfg(test)]
     pub(crate) always_by_marks: std::sync::atomic::AtomicBool,
@@ -102,7 +107,9 @@ impl PostgresStore {
         let name = connect::name(&config);
         prepare(&config, &options, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
-        let listener = tokio::spawn(listen::listen(config.clone(), options.schema.clone(), signals.clone()));
+        let watched = Arc::new(tokio::sync::Notify::new());
+        let ear = Ear::open(config.clone(), &options.schema, signals.clone(), Arc::clone(&watched));
+        let (feed, hints) = feed::Feed::new();
         let pool = connect::pool(&config, options.connections, RecyclingMethod::Fast)?;
         let pulse = connect::pool(&config, 2, RecyclingMethod::Fast)?;
         // As many as handlers may ask for at a time, see `offer_transactions`. Handlers may leave things behind.
@@ -121,11 +128,14 @@ impl PostgresStore {
             limits: AtomicBool::new(false),
             together: Together::default(),
             me: me.clone(),
-            listener: listener.abort_handle(),
+            ear,
+            feed,
             #[cfg(test)]
             always_by_marks: std::sync::atomic::AtomicBool::default(),
         });
+        tokio::spawn(feed::write(Arc::downgrade(&store), hints, watched));
         store.measure_offset().await?;
+        store.look_for_watchers().await?;
         store.ensure_days().await?;
         Ok(store)
     }
@@ -176,18 +186,15 @@ impl PostgresStore {
         let _ = self.signals.send(signal);
     }
 
-    fn signal_changed(&self, ids: impl IntoIterator<Item = JobId>) {
+    fn signal_changed(&self, ids: impl IntoIterator<Item = JobId> + Clone) {
         if self.signals.receiver_count() > 0 {
-            for id in ids {
+            for id in ids.clone() {
                 self.signal(Signal::Changed(id));
             }
         }
-    }
-}
-
-impl Drop for PostgresStore {
-    fn drop(&mut self) {
-        self.listener.abort();
+        if self.is_watched() {
+            self.hint(ids);
+        }
     }
 }
 
@@ -224,6 +231,10 @@ async fn prepare(config: &Config, options: &StoreOptions, name: &str) -> Result<
 impl Store for PostgresStore {
     fn clock(&self) -> &Clock {
         &self.options.clock
+    }
+
+    fn overview(&self) -> &dyn super::overview::Overview {
+        self
     }
 
     fn signals(&self) -> broadcast::Receiver<Signal> {
@@ -300,11 +311,27 @@ impl Store for PostgresStore {
     }
 
     async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
-        self.beat(executor, beat).await
+        let beat = self.beat(executor, beat).await?;
+        if let Err(error) = self.look_for_watchers().await {
+            tracing::debug!(error = %error.chain(), "who watches is looked up with the next heartbeat");
+        }
+        Ok(beat)
     }
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
         self.bury(executor, beat).await
+    }
+
+    async fn executors(&self) -> Result<Vec<ExecutorInfo>> {
+        self.all_executors().await
+    }
+
+    async fn occupy(&self, id: &str) -> Result<Occupied> {
+        self.occupy_id(id).await
+    }
+
+    fn hears(&self) -> bool {
+        self.ear.hears()
     }
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {

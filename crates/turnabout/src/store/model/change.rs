@@ -79,6 +79,7 @@ impl Model {
             known.beat = beat;
             true
         });
+        tables.seen.insert(executor, self.now());
         let held = tables.held().filter_map(|job| {
             let claim = job.claim.filter(|c| c.executor == executor)?;
             Some((job.id, claim.number, job.cancelling))
@@ -87,6 +88,7 @@ impl Model {
             alive,
             held: held.collect(),
             peers: tables.executors.values().map(|e| (e.incarnation, e.beat)).collect(),
+            draining: tables.draining.contains(&executor),
         }
     }
 

@@ -109,6 +109,7 @@ impl Model {
                     job.state = State::Running;
                     job.attempts = attempts;
                     job.started = Some(now);
+                    tables.feed.tell(now, &job, false);
                     tables.put(*job);
                 }
                 Fence::Ended => {}

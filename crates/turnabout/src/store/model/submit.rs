@@ -84,6 +84,7 @@ impl Tables {
             lane: due.is_none().then(|| priority.into()),
             seq: if due.is_none() { self.next_seq() } else { 0 },
         };
+        self.feed.tell(now, &job, false);
         self.put(job);
         Ok(Submitted { id, new: true })
     }

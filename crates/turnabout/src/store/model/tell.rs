@@ -21,6 +21,7 @@ impl Model {
             if let Fence::Held(mut job) = tables.fence(report.id, claim) {
                 job.progress = report.percent;
                 job.step = report.step;
+                tables.feed.tell(self.now(), &job, false);
                 tables.put(*job);
                 self.signal(Signal::Changed(report.id));
             }

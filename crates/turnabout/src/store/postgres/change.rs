@@ -45,6 +45,7 @@ impl PostgresStore {
         let owed = self.note_changes(&tx, &done).await?;
         tx.commit().await.map_err(&failed)?;
         self.announce_changes(&changed);
+        self.hint_ended(&changed);
         if owed {
             self.signal(Signal::Owed);
         }

@@ -30,7 +30,13 @@ const TRIES: usize = 100;
 const DEADLOCKS: usize = 5;
 
 impl PostgresStore {
-    pub(super) async fn insert(&self, mut jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
+    pub(super) async fn insert(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
+        let outcomes = self.insert_jobs(jobs).await?;
+        self.hint_new(&outcomes);
+        Ok(outcomes)
+    }
+
+    async fn insert_jobs(&self, mut jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
         let outcomes = if jobs.is_empty() {
             return Ok(Vec::new());
         } else if !jobs.iter().all(plain::is_plain) {

@@ -17,12 +17,13 @@ use rusqlite::Connection;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::fault::{Broken, Fault};
+use super::feed::{self, Told, Watching};
 use super::settings;
 use super::sleepers::Sleepers;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::group::Settings;
-use crate::job::JobId;
+use crate::job::{Brief, JobId};
 use crate::store::Signal;
 
 /// So many callers may stand in line; further ones wait before they get in.
@@ -40,6 +41,7 @@ pub(super) struct Tx<'a> {
     /// The settings, once this verb has asked for them: nobody can change them before it ends.
     current: Option<Arc<Settings>>,
     watched: bool,
+    pub(super) watching: &'a mut Watching,
     outbox: Outbox,
 }
 
@@ -93,6 +95,24 @@ impl Tx<'_> {
         if self.watched {
             self.outbox.jobs.push(Signal::Changed(id));
         }
+        self.hint(id);
+    }
+
+    /// Whether hints of what changed are wanted.
+    pub(super) fn is_watched(&mut self) -> bool {
+        self.watching.is_on(self.connection, self.now)
+    }
+
+    /// A job has changed, or is new.
+    pub(super) fn hint(&mut self, id: JobId) {
+        if self.is_watched() {
+            self.outbox.told.push((id, None));
+        }
+    }
+
+    /// A job has ended and is not kept.
+    pub(super) fn hint_last(&mut self, last: Brief) {
+        self.outbox.told.push((last.id, Some(Box::new(last))));
     }
 }
 
@@ -103,6 +123,7 @@ struct Outbox {
     owed: bool,
     due: Option<Duration>,
     jobs: Vec<Signal>,
+    told: Vec<Told>,
 }
 
 impl Outbox {
@@ -111,6 +132,7 @@ impl Outbox {
         self.owed |= other.owed;
         self.due = self.due.into_iter().chain(other.due).min();
         self.jobs.append(&mut other.jobs);
+        self.told.append(&mut other.told);
     }
 
     /// Nobody listening is no error.
@@ -232,6 +254,7 @@ pub(super) struct Desk {
     signals: broadcast::Sender<Signal>,
     sleepers: Sleepers,
     known: Option<Arc<Settings>>,
+    watching: Watching,
 }
 
 impl Desk {
@@ -247,6 +270,7 @@ impl Desk {
             signals,
             sleepers,
             known: None,
+            watching: Watching::default(),
         }
     }
 
@@ -314,10 +338,14 @@ impl Desk {
                     self.run_all(connection, begin, &mut batch[last..], outbox, false)?;
                 }
             }
+            if !outbox.told.is_empty() {
+                feed::write(connection, self.clock.now(), &mut outbox.told)?;
+            }
             statement(connection, "COMMIT")?;
             Ok(())
         });
         if end.is_err() {
+            self.watching.forget();
             // What was read or set in a transaction that did not happen must not be believed.
             self.known = None;
             if !connection.is_autocommit() {
@@ -348,6 +376,7 @@ impl Desk {
                 known: &mut self.known,
                 current: None,
                 watched: self.signals.receiver_count() > 0,
+                watching: &mut self.watching,
                 outbox: Outbox::default(),
             };
             let kept = catch_unwind(AssertUnwindSafe(|| verb.run(&mut tx))).unwrap_or(false);
@@ -360,6 +389,7 @@ impl Desk {
                 outbox.add(sent);
             } else {
                 self.known = None;
+                self.watching.forget();
                 statement(connection, if first { "ROLLBACK" } else { "ROLLBACK TO verb" })?;
             }
             if !first {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::changes;
 use super::desk::Tx;
 use super::fault::Fault;
-use super::rows::{bytes, code, duration, span, uuid};
+use super::rows::{bytes, code, duration, micros, span, uuid};
 use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
 use crate::lifecycle::{Event, Policy};
@@ -35,6 +35,7 @@ pub(super) fn register(
             json(&executor.tasks)?,
             executor.version,
             executor.beat,
+            micros(tx.now),
         ],
     )?;
     let mut publish = tx.connection.prepare_cached(sql!("publish"))?;
@@ -95,9 +96,10 @@ pub(super) fn is_registered(tx: &Tx<'_>, executor: Uuid) -> Result<bool, Fault> 
 
 pub(super) fn heartbeat(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<Beat, Fault> {
     let connection = tx.connection;
-    let alive = connection
+    let draining: Option<bool> = connection
         .prepare_cached(sql!("beat"))?
-        .execute(params![bytes(&executor), beat])?;
+        .query_row(params![bytes(&executor), beat, micros(tx.now)], |row| row.get(0))
+        .optional()?;
     let held = connection
         .prepare_cached(sql!("held_by"))?
         .query_map([bytes(&executor)], |row| {
@@ -109,10 +111,36 @@ pub(super) fn heartbeat(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<Be
         .query_map([], |row| Ok((uuid(row, 0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
     Ok(Beat {
-        alive: alive > 0,
+        alive: draining.is_some(),
         held,
         peers,
+        draining: draining == Some(true),
     })
+}
+
+/// All executors.
+pub(super) fn executors(tx: &Tx<'_>) -> Result<Vec<ExecutorInfo>, Fault> {
+    let names = |row: &rusqlite::Row<'_>, column: usize| -> rusqlite::Result<Vec<String>> {
+        let text: String = row.get(column)?;
+        serde_json::from_str(&text)
+            .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(e)))
+    };
+    let executors = tx
+        .connection
+        .prepare_cached(sql!("executors"))?
+        .query_map([], |row| {
+            Ok(ExecutorInfo {
+                incarnation: uuid(row, 0)?,
+                name: row.get(1)?,
+                slots: row.get(2)?,
+                queues: names(row, 3)?,
+                tasks: names(row, 4)?,
+                version: row.get(5)?,
+                beat: row.get(6)?,
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(executors)
 }
 
 /// Ends an executor that fell silent. One that has sent another heartbeat since is left alone.

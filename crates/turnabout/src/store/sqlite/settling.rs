@@ -83,7 +83,8 @@ pub(super) fn start(
 
 pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result<Vec<Settled>, Fault> {
     // Where nothing is capped, most jobs can end without being looked at first.
-    let quick = !settings::any_cap(&*tx.settings()?);
+    let watched = tx.retention.is_zero() && tx.is_watched();
+    let quick = !watched && !settings::any_cap(&*tx.settings()?);
     let mut forget = tx.connection.prepare_cached(sql!("forget_held"))?;
     let mut answers = Vec::with_capacity(jobs.len());
     for job in jobs {

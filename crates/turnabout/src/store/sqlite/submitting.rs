@@ -89,6 +89,7 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
             }
             Some(due) => tx.parked(until(tx.now, due)),
         }
+        tx.hint(job.id);
         outcomes.push(Ok(Submitted { id: job.id, new: true }));
     }
     entering.write(tx)?;

@@ -6,13 +6,13 @@ use rusqlite::params;
 use super::attempts;
 use super::desk::Tx;
 use super::fault::Fault;
-use super::rows::{Found, bytes, micros};
+use super::rows::{Found, bytes, find, micros};
 use super::settings;
 use super::streams::{self, Key};
 use crate::clock::after;
 use crate::error::Error;
 use crate::group::Cap;
-use crate::job::{Attempt, Claim, JobId, Lane, Reason};
+use crate::job::{Attempt, Brief, Claim, JobId, Lane, Reason};
 use crate::lifecycle::{Change, Place, attempt_to_keep};
 
 /// What must be known of an unfinished job to write a change to it.
@@ -82,7 +82,12 @@ pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &L
         streams::leave(tx, job.stream(lane), job.seq)?;
     }
     match change.place {
-        Place::History if tx.retention.is_zero() => forget(tx, job)?,
+        Place::History if tx.retention.is_zero() => {
+            if tx.is_watched() {
+                tell_last(tx, job, change, report)?;
+            }
+            forget(tx, job)?;
+        }
         Place::History => {
             finish(tx, job, change, report)?;
         }
@@ -120,6 +125,18 @@ pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &L
         free(tx, job.group, job.task)?;
     }
     tx.changed(job.id);
+    Ok(())
+}
+
+/// What a job is at its end, for those who watch: it is not kept.
+fn tell_last(tx: &mut Tx<'_>, live: &Live<'_>, change: &Change, left: &Left<'_>) -> Result<(), Fault> {
+    if let Some(Found { mut job, .. }) = find(tx.connection, live.id)? {
+        job.started = left.started.or(job.started);
+        job.error = left.error.map(str::to_owned).or(job.error);
+        job.error_message = left.message.map(str::to_owned).or(job.error_message);
+        job.error_code = left.code.map(str::to_owned).or(job.error_code);
+        tx.hint_last(Brief::ended(&job, change, tx.now));
+    }
     Ok(())
 }
 

@@ -84,6 +84,9 @@ create table turnabout.job_history (
     result        text
 ) partition by range (id);
 create index job_history_group on turnabout.job_history ("group", id);
+-- Rows come in the order in which jobs end, so that this costs next to nothing; what ended lately is found by it.
+create index job_history_finished on turnabout.job_history using brin (finished)
+    with (pages_per_range = 32, autosummarize = on);
 
 -- How far held jobs are, as their handlers report it. Not written to the WAL: after a crash they report again. Apart from
 -- the jobs, so that a handler's transaction finds its own row unchanged. Updates stay on their page.
@@ -133,6 +136,7 @@ create table turnabout.executor (
     version     text not null,
     beat        bigint not null default 0,
     asleep      boolean not null default false,
+    draining    boolean not null default false,   -- an operator wants it to take no more jobs
     since       timestamptz not null,
     seen        timestamptz not null
 ) with (fillfactor = 50);
@@ -215,6 +219,25 @@ create table turnabout.cap (
     running integer not null,
     primary key (kind, name)
 ) with (fillfactor = 50);
+
+-- Until when someone watches, in which epoch, and up to which number the hints are forgotten: one row.
+create table turnabout.feed (
+    single    boolean primary key default true check (single),
+    epoch     bigint not null default 0,
+    until     timestamptz not null default '-infinity',
+    forgotten bigint not null default 0
+) with (fillfactor = 10);
+insert into turnabout.feed default values;
+-- Hints: which jobs have changed while someone watched. Written after the change, under a lock, so that numbers become
+-- visible in their order. `last` is what a job was at its end, if it is not kept.
+create table turnabout.hint (
+    number  bigint generated always as identity primary key,
+    job     uuid not null,
+    "group" text collate "C" not null,
+    owner   text collate "C",
+    told    timestamptz not null,
+    last    text
+);
 
 -- The lowest id made at a moment: the bounds of a day.
 create function turnabout.id_floor(moment timestamptz) returns uuid language sql immutable parallel safe as $$

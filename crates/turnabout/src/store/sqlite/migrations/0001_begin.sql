@@ -179,7 +179,9 @@ CREATE TABLE executor (
     queues      TEXT    NOT NULL,
     tasks       TEXT    NOT NULL,
     version     TEXT    NOT NULL,
-    beat        INTEGER NOT NULL
+    beat        INTEGER NOT NULL,
+    seen        INTEGER NOT NULL DEFAULT 0,
+    draining    INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 -- What executors publish of their tasks, for those who submit without the code. Durations are microseconds.
@@ -233,3 +235,23 @@ CREATE TABLE cap (
     running INTEGER NOT NULL,
     PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
+
+-- Until when someone watches, in which epoch, and up to which number the hints are forgotten: one row.
+CREATE TABLE feed (
+    single    INTEGER NOT NULL PRIMARY KEY CHECK (single = 1),
+    epoch     INTEGER NOT NULL,
+    until     INTEGER NOT NULL,
+    forgotten INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO feed (single, epoch, until, forgotten) VALUES (1, 0, 0, 0);
+
+-- Hints: which jobs have changed while someone watched. `last` is what a job was at its end, if it is not kept.
+CREATE TABLE hint (
+    number  INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    job     BLOB    NOT NULL,
+    "group" TEXT    NOT NULL,
+    owner   TEXT,
+    told    INTEGER NOT NULL,
+    last    TEXT
+) STRICT;

@@ -1,2 +1,2 @@
--- A heartbeat. By the primary key; an executor that was reaped has no row, and learns so.
-UPDATE executor SET beat = ?2 WHERE incarnation = ?1
+-- Keeps an executor alive. By the primary key.
+UPDATE executor SET beat = ?2, seen = ?3 WHERE incarnation = ?1 RETURNING draining

@@ -1,0 +1,47 @@
+//! The REST API under `/api/v1`: one file for each noun. The list of routes is here, everything else below.
+//!
+//! ```text
+//! POST   /api/v1/jobs                    submit one
+//! POST   /api/v1/jobs/batch              submit many: an outcome for each
+//! GET    /api/v1/jobs                    list
+//! POST   /api/v1/jobs/bulk               cancel, restart or delete all that match
+//! GET    /api/v1/jobs/{id}               one job
+//! DELETE /api/v1/jobs/{id}               forget one that has ended
+//! POST   /api/v1/jobs/{id}/cancel        cancel it
+//! POST   /api/v1/jobs/{id}/restart       make it wait again
+//! PUT    /api/v1/jobs/{id}/priority      make it more or less urgent
+//! GET    /api/v1/jobs/{id}/logs          its log, by page or followed
+//! GET    /api/v1/jobs/{id}/attempts      what became of each attempt
+//! GET    /api/v1/jobs/{id}/result        what it returned
+//! GET    /api/v1/jobs/{id}/explain       why it waits
+//! GET    /api/v1/summary                 by task, priority and state; rates
+//! GET    /api/v1/groups                  by group
+//! GET    /api/v1/executors               who runs jobs
+//! POST   /api/v1/executors/{id}/drain    it takes no more jobs
+//! GET    /api/v1/events                  server-sent events: what becomes of jobs
+//! POST   /api/v1/notify                  look for jobs now
+//! GET    /api/v1/running                 what runs on the executor beside this server
+//! POST   /api/v1/shutdownAndExit         end this server, gently
+//! GET    /api/info/version               which program answers
+//! GET    /api/openapi.json, /api/docs    this list for programs, and for people
+//! GET    /healthz, /readyz, /metrics     for those who look after the server
+//! ```
+
+mod caller;
+mod events;
+mod executors;
+mod extract;
+mod guard;
+mod info;
+mod jobs;
+mod openapi;
+mod problem;
+mod serve;
+mod settings;
+mod state;
+mod stream;
+mod summary;
+pub(crate) mod types;
+
+pub(crate) use serve::{Bound, Server};
+pub(crate) use settings::ApiSettings;

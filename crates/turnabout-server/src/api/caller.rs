@@ -1,0 +1,79 @@
+//! Who asks, and what they may see.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use turnabout::Job;
+
+use super::extract::no_nul;
+use super::types::{Code, Problem};
+use crate::auth::Role;
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(super) role: Role,
+}
+
+impl Caller {
+    /// The only group that they see, if not all.
+    pub(super) fn group(&self) -> Option<&str> {
+        match &self.role {
+            Role::Admin => None,
+            Role::Group(group) | Role::Owner { group, .. } => Some(group),
+        }
+    }
+
+    /// The only owner that they see, if not all.
+    pub(super) fn owner(&self) -> Option<&str> {
+        match &self.role {
+            Role::Owner { owner, .. } => Some(owner),
+            _ => None,
+        }
+    }
+
+    /// Whether a job exists for them. Its group and owner never change, so what was true once stays true.
+    pub(super) fn sees(&self, job: &Job) -> bool {
+        self.group().is_none_or(|group| job.group == group)
+            && self.owner().is_none_or(|owner| job.owner.as_deref() == Some(owner))
+    }
+
+    /// An error unless they may do everything.
+    pub(super) fn admin(&self) -> Result<(), Problem> {
+        match self.role {
+            Role::Admin => Ok(()),
+            _ => Err(Problem::new(Code::Forbidden, "only an administrator may do this")),
+        }
+    }
+
+    /// The group and the owner that a job of theirs gets: what they say, if they may say it, else their own.
+    pub(super) fn place(
+        &self,
+        group: Option<String>,
+        owner: Option<String>,
+    ) -> Result<(Option<String>, Option<String>), Problem> {
+        for (what, said) in [("group", &group), ("owner", &owner)] {
+            if let Some(said) = said {
+                no_nul(what, said)?;
+            }
+        }
+        let own = |what: &str, said: Option<String>, own: Option<&str>| match (said, own) {
+            (Some(said), Some(own)) if said != own => Err(Problem::new(
+                Code::Forbidden,
+                format!("this token is for one {what} only, and not for `{said}`"),
+            )
+            .field(what)),
+            (said, own) => Ok(said.or_else(|| own.map(ToOwned::to_owned))),
+        };
+        Ok((own("group", group, self.group())?, own("owner", owner, self.owner())?))
+    }
+}
+
+/// Put there by the guard, which lets nobody in without.
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| Problem::new(Code::Unauthorized, "no token was given"))
+    }
+}

@@ -1,0 +1,150 @@
+//! Live events: what jobs are and what becomes of them, as server-sent events.
+//!
+//! States, not a log: changes in quick succession may be told as one, the last is never missed, and no job goes back. Each
+//! event carries an id; a reader that comes back with it (`Last-Event-ID`) is told what changed since, or `resync`.
+
+use std::collections::{HashSet, VecDeque};
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use axum::response::sse::Event;
+use futures_util::stream;
+use serde::Deserialize;
+use turnabout::JobId;
+use turnabout::jobs::{Following, Interest, Note, Told};
+use turnabout::store::overview::Whose;
+use utoipa::IntoParams;
+
+use super::caller::Caller;
+use super::extract::Ask;
+use super::jobs::parse_ids;
+use super::state::App;
+use super::stream as sse;
+use super::types::{BriefView, Problem};
+
+/// So many unfinished jobs are told at the beginning, unless said otherwise.
+const INITIAL: u32 = 100;
+const MAX_INITIAL: u32 = 1000;
+
+/// Which jobs to follow. Everything that is said must hold.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(super) struct EventsQuery {
+    /// These jobs, by id and separated by commas; at most 1000. The stream ends (`end`) when all of them have.
+    ids: Option<String>,
+    /// Those of this group.
+    group: Option<String>,
+    /// Those of this owner.
+    owner: Option<String>,
+    /// How many of the unfinished jobs are told at the beginning, newest first: 100 unless said otherwise, 1000 at the
+    /// most. Those followed by id all are, ended or not.
+    #[param(maximum = 1000)]
+    initial: Option<u32>,
+    /// Where an earlier stream left off: the id of its last event. Browsers send it as the header `Last-Event-ID`.
+    last_event_id: Option<String>,
+}
+
+/// Follow jobs
+///
+/// A stream of server-sent events. `job`: a job in brief, as it is now. `gone`: there is no such job (any longer). `ready`:
+/// what there was at the beginning has been told, changes follow. `resync`: what was told before may be incomplete; look up
+/// what is not told again now. `end`: all jobs followed by id have ended. In between, comments show that it is alive.
+#[utoipa::path(get, path = "/api/v1/events", tag = "events", operation_id = "events", params(EventsQuery),
+    responses((status = 200, description = "Events, for as long as the reader likes", content_type = "text/event-stream", body = String)))]
+pub(super) async fn events(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    Ask(query): Ask<EventsQuery>,
+) -> Result<Response, Problem> {
+    let ids: HashSet<JobId> = match &query.ids {
+        Some(ids) => parse_ids(ids)?.into_iter().collect(),
+        None => HashSet::new(),
+    };
+    if query.ids.is_some() && ids.is_empty() {
+        return Err(Problem::invalid(
+            "ids",
+            "no id is given; leave it out to follow all jobs",
+        ));
+    }
+    let (group, owner) = caller.place(query.group, query.owner)?;
+    let initial = query.initial.unwrap_or(INITIAL);
+    if initial > MAX_INITIAL {
+        return Err(Problem::invalid(
+            "initial",
+            format!("{initial} is more than {MAX_INITIAL}"),
+        ));
+    }
+    let header = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    // An id that means nothing to us is like one that we have forgotten.
+    let last = query.last_event_id.as_deref().or(header);
+    let from = last.map(|id| id.parse().unwrap_or_default());
+    let interest = Interest {
+        ids: ids.clone(),
+        whose: Whose { group, owner },
+        initial,
+    };
+    let reader = Reader {
+        following: app.jobs.follow(interest, from).await?,
+        open: (!ids.is_empty()).then_some(ids),
+        waiting: VecDeque::new(),
+        over: false,
+    };
+    Ok(sse::respond(&app, stream::unfold(reader, Reader::next)))
+}
+
+/// Someone who reads a stream.
+struct Reader {
+    following: Following,
+    /// Jobs followed by id that have not ended.
+    open: Option<HashSet<JobId>>,
+    waiting: VecDeque<Event>,
+    over: bool,
+}
+
+impl Reader {
+    async fn next(mut self) -> Option<(Event, Self)> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some((event, self));
+            }
+            if self.over {
+                return None;
+            }
+            let note = self.following.next().await?;
+            self.take(&note);
+        }
+    }
+
+    /// Makes events of a note. Only the last one carries the place: whoever is cut off before it is told all of it again.
+    fn take(&mut self, Note { place, told }: &Note) {
+        for told in told {
+            let event = match told {
+                Told::Job(job) => {
+                    if let Some(open) = self.open.as_mut().filter(|_| job.state.is_final()) {
+                        open.remove(&job.id);
+                    }
+                    sse::event("job", &BriefView::from(&**job))
+                }
+                Told::Gone(id) => {
+                    if let Some(open) = &mut self.open {
+                        open.remove(id);
+                    }
+                    sse::event("gone", &serde_json::json!({ "id": id }))
+                }
+                Told::Resync => sse::event("resync", &serde_json::json!({})),
+                Told::Ready => sse::event("ready", &serde_json::json!({})),
+            };
+            self.waiting.push_back(event);
+        }
+        if self.open.as_ref().is_some_and(HashSet::is_empty) {
+            self.over = true;
+            self.waiting.push_back(sse::event("end", &serde_json::json!({})));
+        }
+        if let Some(last) = self.waiting.pop_back() {
+            self.waiting.push_back(last.id(place.to_string()));
+        }
+    }
+}

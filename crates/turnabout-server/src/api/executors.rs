@@ -1,0 +1,98 @@
+//! Executors: who runs jobs, and the one beside this server.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use turnabout::store::overview::Member;
+use uuid::Uuid;
+
+use super::caller::Caller;
+use super::extract::{Body, Name};
+use super::state::App;
+use super::types::{Code, DrainRequest, DrainView, ExecutorView, Executors, Problem, Running};
+
+/// List executors
+#[utoipa::path(get, path = "/api/v1/executors", tag = "executors", operation_id = "listExecutors",
+    responses((status = 200, body = Executors, description = "All that are registered, by name")))]
+pub(super) async fn list(State(app): State<App>, caller: Caller) -> Result<Json<Executors>, Problem> {
+    caller.admin()?;
+    let members = app.jobs.executors().await?;
+    let view = |member: Member| ExecutorView {
+        id: member.info.incarnation,
+        name: member.info.name,
+        slots: member.info.slots,
+        queues: member.info.queues,
+        tasks: member.info.tasks,
+        version: member.info.version,
+        seen: member.seen,
+        held: member.held,
+        draining: member.draining,
+    };
+    Ok(Json(Executors {
+        executors: members.into_iter().map(view).collect(),
+    }))
+}
+
+/// Drain an executor
+///
+/// It takes no more jobs (or takes them again), from its next heartbeat on, and goes on with what it has in hand.
+#[utoipa::path(post, path = "/api/v1/executors/{id}/drain", tag = "executors", operation_id = "drainExecutor",
+    params(("id" = Uuid, Path, description = "The executor")), request_body = DrainRequest,
+    responses((status = 200, body = DrainView, description = "It will")))]
+pub(super) async fn drain(
+    State(app): State<App>,
+    caller: Caller,
+    Name(id): Name<Uuid>,
+    Body(DrainRequest { drain }): Body<DrainRequest>,
+) -> Result<Json<DrainView>, Problem> {
+    caller.admin()?;
+    if !app.jobs.drain(id, drain).await? {
+        return Err(Problem::new(Code::NotFound, format!("there is no executor {id}")));
+    }
+    Ok(Json(DrainView { id, draining: drain }))
+}
+
+/// Look for jobs now
+///
+/// The executor beside this server looks for jobs at once. That is never needed, since it is woken when one is submitted.
+#[utoipa::path(post, path = "/api/v1/notify", tag = "executors", operation_id = "notify",
+    responses((status = 204, description = "It looks")))]
+pub(super) async fn notify(State(app): State<App>, caller: Caller) -> Result<StatusCode, Problem> {
+    caller.admin()?;
+    let executor = app.executor.as_ref();
+    let executor =
+        executor.ok_or_else(|| Problem::new(Code::Unavailable, "there is no executor beside this server"))?;
+    executor.wake();
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// What runs here
+#[utoipa::path(get, path = "/api/v1/running", tag = "executors", operation_id = "running",
+    responses((status = 200, body = Running, description = "The jobs in the hands of the executor beside this server")))]
+pub(super) async fn running(State(app): State<App>, caller: Caller) -> Result<Json<Running>, Problem> {
+    caller.admin()?;
+    Ok(Json(match &app.executor {
+        None => Running {
+            executor: false,
+            running: 0,
+            jobs: Vec::new(),
+        },
+        Some(executor) => Running {
+            executor: true,
+            running: executor.health().running as u64,
+            jobs: executor.held(),
+        },
+    }))
+}
+
+/// End this server
+///
+/// Its executor takes no more jobs, and what runs may go on up to the deadline, as after SIGTERM.
+#[utoipa::path(post, path = "/api/v1/shutdownAndExit", tag = "executors", operation_id = "shutdownAndExit",
+    responses((status = 202, description = "It will")))]
+pub(super) async fn shutdown_and_exit(State(app): State<App>, caller: Caller) -> Result<StatusCode, Problem> {
+    caller.admin()?;
+    tracing::info!("a caller of the API ends this server");
+    app.stop.cancel();
+    Ok(StatusCode::ACCEPTED)
+}

@@ -1,0 +1,224 @@
+//! What every request passes on its way in and out: the right host, no foreign web page, a token, the rate limit, the
+//! time limit; and headers that tell browsers to be careful.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::caller::Caller;
+use super::state::App;
+use super::types::{Code, Problem};
+use crate::auth::{Holder, Role};
+
+/// Where a request comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) IpAddr);
+
+/// What anyone may read: whether the server is alive, and how it is used.
+const OPEN: [&str; 4] = ["/healthz", "/readyz", "/api/info/version", "/api/openapi.json"];
+
+/// The documentation may load its own scripts and styles, and nothing else from anywhere.
+const DOCS: &str = "/api/docs";
+
+pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let docs = path.starts_with(DOCS);
+    let private = path.starts_with("/api/v1");
+    let mut response = match admit(&app, &request) {
+        Ok(caller) => {
+            if let Some(caller) = caller {
+                request.extensions_mut().insert(caller);
+            }
+            answer(next.run(request), app.settings.timeout).await
+        }
+        Err(problem) => problem.into_response(),
+    };
+    protect(response.headers_mut(), docs, private);
+    response
+}
+
+async fn answer(response: impl Future<Output = Response>, limit: Duration) -> Response {
+    match tokio::time::timeout(limit, response).await {
+        Ok(response) => response,
+        Err(_) => Problem::new(
+            Code::Timeout,
+            format!("there was no answer within {limit:?}; try again"),
+        )
+        .into_response(),
+    }
+}
+
+/// Whether a request may come in, and by whom it is made. None: by anyone, for what anyone may read.
+fn admit(app: &App, request: &Request) -> Result<Option<Caller>, Problem> {
+    let headers = request.headers();
+    let host = request
+        .uri()
+        .authority()
+        .map(|authority| authority.as_str())
+        .or_else(|| headers.get(header::HOST)?.to_str().ok())
+        .unwrap_or_default();
+    let open = app.gate.is_open();
+    if open && !is_ours(host, &app.settings.hosts) {
+        return Err(Problem::new(
+            Code::WrongHost,
+            "the Host header names neither this machine's loopback address nor a configured host",
+        ));
+    }
+    if changes(request.method()) && is_foreign(headers, host, &app.settings.cors) {
+        return Err(Problem::new(
+            Code::Forbidden,
+            "web pages of other sites may not change anything here",
+        ));
+    }
+    let path = request.uri().path();
+    if open {
+        return Ok(Some(Caller { role: Role::Admin }));
+    }
+    if OPEN.contains(&path) || path.starts_with(DOCS) || (path == "/metrics" && app.settings.open_metrics) {
+        return Ok(None);
+    }
+    let Holder { name, role } = identify(app, request)?;
+    limit(app.limiter.take(&name, Instant::now()))?;
+    Ok(Some(Caller { role }))
+}
+
+fn identify(app: &App, request: &Request) -> Result<Holder, Problem> {
+    let token = request
+        .headers()
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim());
+    let Some(token) = token else {
+        return Err(Problem::new(Code::Unauthorized, "send `Authorization: Bearer TOKEN`"));
+    };
+    let known = app.gate.holder(token);
+    known.ok_or_else(|| {
+        let peer = request.extensions().get::<Peer>().map(|peer| peer.0.to_string());
+        let guessed = app.guesses.take(&peer.unwrap_or_default(), Instant::now());
+        limit(guessed)
+            .err()
+            .unwrap_or_else(|| Problem::new(Code::Unauthorized, "the token is not known, or has expired"))
+    })
+}
+
+fn limit(taken: Result<(), Duration>) -> Result<(), Problem> {
+    taken.map_err(|wait| {
+        let seconds = wait.as_secs_f64().ceil() as u64;
+        Problem::new(Code::RateLimited, "too many requests in a short time; slow down").retry_after(seconds.max(1))
+    })
+}
+
+fn changes(method: &Method) -> bool {
+    !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+/// The name in a Host header, without its port.
+fn name(host: &str) -> &str {
+    if host.starts_with('[') {
+        return host.find(']').map_or(host, |end| &host[..=end]);
+    }
+    host.rsplit_once(':').map_or(host, |(name, _)| name)
+}
+
+/// Whether a Host header names this machine's loopback: otherwise some web page's name may have been made to point at it.
+fn is_ours(host: &str, allowed: &[String]) -> bool {
+    let name = name(host).to_ascii_lowercase();
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name == "localhost"
+        || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        || allowed.iter().any(|host| host.eq_ignore_ascii_case(&name))
+}
+
+/// Whether a web page of another site makes this request.
+fn is_foreign(headers: &HeaderMap, host: &str, allowed: &[String]) -> bool {
+    let Some(origin) = headers.get(header::ORIGIN) else {
+        return headers
+            .get("sec-fetch-site")
+            .is_some_and(|site| site == "cross-site" || site == "same-site");
+    };
+    let origin = origin.to_str().unwrap_or_default();
+    let own = origin.split_once("://").is_some_and(|(_, name)| name == host);
+    !own && !allowed.iter().any(|allowed| allowed == origin)
+}
+
+fn protect(headers: &mut HeaderMap, docs: bool, private: bool) {
+    let policy = if docs {
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+         connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    } else {
+        "default-src 'none'; frame-ancestors 'none'"
+    };
+    let fixed: [(HeaderName, &'static str); 5] = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (header::CONTENT_SECURITY_POLICY, policy),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if private {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_ours() {
+        let allowed = ["jobs.internal".to_owned()];
+        for ours in [
+            "localhost",
+            "localhost:7878",
+            "LOCALHOST:1",
+            "127.0.0.1:7878",
+            "127.3.2.1",
+            "[::1]:7878",
+            "[::1]",
+            "jobs.internal:80",
+        ] {
+            assert!(is_ours(ours, &allowed), "{ours}");
+        }
+        for theirs in [
+            "",
+            "evil.example",
+            "evil.example:7878",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "[::2]",
+        ] {
+            assert!(!is_ours(theirs, &allowed), "{theirs}");
+        }
+    }
+
+    #[test]
+    fn web_pages_of_other_sites_are_foreign() {
+        let with = |name: &'static str, value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, HeaderValue::from_static(value));
+            is_foreign(&headers, "localhost:7878", &["https://app.example".to_owned()])
+        };
+        assert!(!is_foreign(&HeaderMap::new(), "localhost:7878", &[]), "no browser");
+        assert!(!with("origin", "http://localhost:7878"));
+        assert!(!with("origin", "https://app.example"));
+        assert!(!with("sec-fetch-site", "same-origin"));
+        for (name, value) in [
+            ("origin", "http://evil.example"),
+            ("origin", "http://localhost:8080"),
+            ("origin", "null"),
+            ("sec-fetch-site", "cross-site"),
+        ] {
+            assert!(with(name, value), "{name}: {value}");
+        }
+    }
+}

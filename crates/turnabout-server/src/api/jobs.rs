@@ -1,0 +1,96 @@
+//! Jobs: submit, look, change.
+
+mod detail;
+mod list;
+mod submit;
+
+pub(super) use detail::*;
+pub(super) use list::*;
+pub(super) use submit::*;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use turnabout::JobId;
+
+use super::caller::Caller;
+use super::extract::{Body, Name};
+use super::state::App;
+use super::types::{Cancelled, JobView, Problem, SetPriority};
+
+/// One job
+#[utoipa::path(get, path = "/api/v1/jobs/{id}", tag = "jobs", operation_id = "getJob",
+    params(("id" = Uuid, Path, description = "The job")),
+    responses((status = 200, body = JobView, description = "The job, unfinished or ended")))]
+pub(super) async fn get(
+    State(app): State<App>,
+    caller: Caller,
+    Name(id): Name<JobId>,
+) -> Result<Json<JobView>, Problem> {
+    Ok(Json(app.job(&caller, id).await?.into()))
+}
+
+/// Cancel a job
+///
+/// One that waits is cancelled at once; one that an executor holds is told to stop, and will end cancelled.
+#[utoipa::path(post, path = "/api/v1/jobs/{id}/cancel", tag = "jobs", operation_id = "cancelJob",
+    params(("id" = Uuid, Path, description = "The job")),
+    responses((status = 200, body = Cancelled, description = "It is cancelled, or will be")))]
+pub(super) async fn cancel(
+    State(app): State<App>,
+    caller: Caller,
+    Name(id): Name<JobId>,
+) -> Result<Json<Cancelled>, Problem> {
+    app.job(&caller, id).await?;
+    let outcome = app.jobs.cancel(id).await?.into();
+    Ok(Json(Cancelled { id, outcome }))
+}
+
+/// Restart a job
+///
+/// One that has ended waits again, with its counters reset.
+#[utoipa::path(post, path = "/api/v1/jobs/{id}/restart", tag = "jobs", operation_id = "restartJob",
+    params(("id" = Uuid, Path, description = "The job")),
+    responses((status = 200, body = JobView, description = "The job, which waits")))]
+pub(super) async fn restart(
+    State(app): State<App>,
+    caller: Caller,
+    Name(id): Name<JobId>,
+) -> Result<Json<JobView>, Problem> {
+    app.job(&caller, id).await?;
+    app.jobs.restart(id).await?;
+    Ok(Json(app.job(&caller, id).await?.into()))
+}
+
+/// Forget a job
+///
+/// Only one that has ended.
+#[utoipa::path(delete, path = "/api/v1/jobs/{id}", tag = "jobs", operation_id = "deleteJob",
+    params(("id" = Uuid, Path, description = "The job")),
+    responses((status = 204, description = "It is gone")))]
+pub(super) async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    Name(id): Name<JobId>,
+) -> Result<StatusCode, Problem> {
+    app.job(&caller, id).await?;
+    app.jobs.delete(id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Make a job more or less urgent
+///
+/// Only one that waits.
+#[utoipa::path(put, path = "/api/v1/jobs/{id}/priority", tag = "jobs", operation_id = "setPriority",
+    params(("id" = Uuid, Path, description = "The job")), request_body = SetPriority,
+    responses((status = 200, body = JobView, description = "The job")))]
+pub(super) async fn priority(
+    State(app): State<App>,
+    caller: Caller,
+    Name(id): Name<JobId>,
+    Body(request): Body<SetPriority>,
+) -> Result<Json<JobView>, Problem> {
+    app.job(&caller, id).await?;
+    app.jobs.set_priority(id, request.priority).await?;
+    Ok(Json(app.job(&caller, id).await?.into()))
+}

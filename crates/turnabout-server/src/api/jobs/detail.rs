@@ -1,0 +1,133 @@
+//! What belongs to one job: its log, its attempts, its result, why it waits.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt, future};
+use serde::Deserialize;
+use turnabout::JobId;
+use utoipa::IntoParams;
+
+use super::super::caller::Caller;
+use super::super::extract::{Ask, Name};
+use super::super::state::App;
+use super::super::stream;
+use super::super::types::{Attempts, Code, Explained, LineView, LogView, Problem, ResultView};
+
+/// Which lines of a log.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(in super::super) struct LogQuery {
+    /// Only lines after this number: `next` of the page before, or the number of the last line seen.
+    after: Option<i64>,
+    /// How many lines at the most: from 1 to 10,000, 1000 unless said otherwise.
+    #[param(minimum = 1, maximum = 10000)]
+    limit: Option<u32>,
+    /// Follow the log to the job's end, as server-sent events: one `line` for each, then `end`.
+    follow: bool,
+}
+
+/// The log of a job
+#[utoipa::path(get, path = "/api/v1/jobs/{id}/logs", tag = "jobs", operation_id = "jobLogs",
+    params(("id" = Uuid, Path, description = "The job"), LogQuery),
+    responses((status = 200, description = "A page of lines; or, if followed, a stream of them",
+        content((LogView = "application/json"), (String = "text/event-stream")))))]
+pub(in super::super) async fn logs(
+    State(app): State<App>,
+    caller: Caller,
+    Name(id): Name<JobId>,
+    Ask(query): Ask<LogQuery>,
+) -> Result<Response, Problem> {
+    app.job(&caller, id).await?;
+    let after = query.after.unwrap_or(0);
+    if query.follow {
+        let lines = app.jobs.follow_logs(id).filter_map(move |line| {
+            future::ready(match line {
+                // Of what was seen before nothing is told again.
+                Ok(line) if line.number <= after => None,
+                Ok(line) => {
+                    let number = line.number.to_string();
+                    Some(stream::event("line", &LineView::from(line)).id(number))
+                }
+                Err(error) => Some(stream::event("problem", &Problem::from(error))),
+            })
+        });
+        let end = futures_util::stream::once(future::ready(stream::event("end", &serde_json::json!({ "id": id }))));
+        return Ok(stream::respond(&app, lines.chain(end)));
+    }
+    let page = app
+        .jobs
+        .logs(id)
+        .after(after)
+        .limit(query.limit.unwrap_or(1000))
+        .await?;
+    let view = LogView {
+        lines: page.lines.into_iter().map(Into::into).collect(),
+        next: page.next,
+    };
+    Ok(Json(view).into_response())
+}
+
+/// The attempts of a job
+#[utoipa::path(get, path = "/api/v1/jobs/{id}/attempts", tag = "jobs", operation_id = "jobAttempts",
+    params(("id" = Uuid, Path, description = "The job")),
+    responses((status = 200, body = Attempts, description = "What became of each, oldest first")))]
+pub(in super::super) async fn attempts(
+    State(app): State<App>,
+    caller: Caller,
+    Name(id): Name<JobId>,
+) -> Result<Json<Attempts>, Problem> {
+    app.job(&caller, id).await?;
+    let attempts = app.jobs.attempts(id).await?;
+    Ok(Json(Attempts {
+        attempts: attempts.into_iter().map(Into::into).collect(),
+    }))
+}
+
+/// What a job returned
+#[utoipa::path(get, path = "/api/v1/jobs/{id}/result", tag = "jobs", operation_id = "jobResult",
+    params(("id" = Uuid, Path, description = "The job")),
+    responses((status = 200, body = ResultView, description = "Its result, if it has succeeded")))]
+pub(in super::super) async fn result(
+    State(app): State<App>,
+    caller: Caller,
+    Name(id): Name<JobId>,
+) -> Result<Json<ResultView>, Problem> {
+    let job = app.job(&caller, id).await?;
+    match job.state {
+        turnabout::State::Success => Ok(Json(super::JobView::from(job).into())),
+        state if state.is_final() => Err(Problem::new(
+            Code::WrongState,
+            format!("job {id} is {state}, so it returned nothing; its `error` says why"),
+        )),
+        state => Err(Problem::new(
+            Code::NotEnded,
+            format!("job {id} is {state}; wait for its end"),
+        )),
+    }
+}
+
+/// Why a job waits
+#[utoipa::path(get, path = "/api/v1/jobs/{id}/explain", tag = "jobs", operation_id = "explainJob",
+    params(("id" = Uuid, Path, description = "The job")),
+    responses((status = 200, body = Explained, description = "Where it is, and why")))]
+pub(in super::super) async fn explain(
+    State(app): State<App>,
+    caller: Caller,
+    Name(id): Name<JobId>,
+) -> Result<Json<Explained>, Problem> {
+    app.job(&caller, id).await?;
+    let why = app.jobs.explain(id).await?;
+    Ok(Json(Explained {
+        id,
+        state: why.job.state,
+        text: why.to_string(),
+        parked: why.parked.map(|parked| parked.as_secs_f64()),
+        place: why.place,
+        groups: why.groups,
+        group_paused: why.group_paused,
+        task_paused: why.task_paused,
+        known: why.known,
+    }))
+}

@@ -1,0 +1,142 @@
+//! Submitting jobs, one or many.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+use turnabout::{Submission, Submitted};
+
+use super::super::caller::Caller;
+use super::super::extract::Body;
+use super::super::state::App;
+use super::super::types::{BatchOutcome, BatchRequest, ItemOutcome, Problem, SubmitRequest, SubmittedView};
+
+/// A batch holds no more jobs.
+const MAX_BATCH: usize = 1000;
+
+/// Submit a job
+#[utoipa::path(post, path = "/api/v1/jobs", tag = "jobs", operation_id = "submitJob", request_body = SubmitRequest,
+    responses(
+        (status = 201, body = SubmittedView, description = "A new job", headers(("location" = String, description = "The job"))),
+        (status = 200, body = SubmittedView, description = "The job that has this id or this unique key already"),
+    ))]
+pub(in super::super) async fn submit(
+    State(app): State<App>,
+    caller: Caller,
+    Body(request): Body<SubmitRequest>,
+) -> Result<Response, Problem> {
+    let submission = submission(&caller, request)?;
+    let outcome = app.jobs.submit_all([submission]).await.pop();
+    let Submitted { id, new } = outcome.ok_or_else(|| Problem::internal(&"no outcome"))??;
+    let status = if new { StatusCode::CREATED } else { StatusCode::OK };
+    let location = [(header::LOCATION, format!("/api/v1/jobs/{id}"))];
+    Ok((status, location, Json(SubmittedView { id, new })).into_response())
+}
+
+/// Submit many jobs
+///
+/// Each has an outcome of its own: one that is refused does not touch the others.
+#[utoipa::path(post, path = "/api/v1/jobs/batch", tag = "jobs", operation_id = "submitJobs", request_body = BatchRequest,
+    responses((status = 207, body = BatchOutcome, description = "An outcome for each job, in their order")))]
+pub(in super::super) async fn submit_batch(
+    State(app): State<App>,
+    caller: Caller,
+    Body(request): Body<BatchRequest>,
+) -> Result<Response, Problem> {
+    if !(1..=MAX_BATCH).contains(&request.jobs.len()) {
+        let detail = format!("a batch has from 1 to {MAX_BATCH} jobs, not {}", request.jobs.len());
+        return Err(Problem::invalid("jobs", detail));
+    }
+    let mut good = Vec::new();
+    let checked: Vec<Result<(), Problem>> = request
+        .jobs
+        .into_iter()
+        .map(|request| submission(&caller, request).map(|submission| good.push(submission)))
+        .collect();
+    let mut answers = app.jobs.submit_all(good).await.into_iter();
+    let outcomes: Vec<ItemOutcome> = checked
+        .into_iter()
+        .map(|checked| {
+            checked.and_then(|()| {
+                let answer = answers.next().ok_or_else(|| Problem::internal(&"no outcome"))?;
+                Ok(answer?)
+            })
+        })
+        .map(item)
+        .collect();
+    let accepted = outcomes.iter().filter(|outcome| outcome.problem.is_none()).count() as u32;
+    let outcome = BatchOutcome {
+        accepted,
+        refused: outcomes.len() as u32 - accepted,
+        outcomes,
+    };
+    Ok((StatusCode::MULTI_STATUS, Json(outcome)).into_response())
+}
+
+fn item(outcome: Result<Submitted, Problem>) -> ItemOutcome {
+    match outcome {
+        Ok(Submitted { id, new }) => ItemOutcome {
+            status: if new { 201 } else { 200 },
+            id: Some(id),
+            new: Some(new),
+            problem: None,
+        },
+        Err(problem) => ItemOutcome {
+            status: problem.status,
+            id: None,
+            new: None,
+            problem: Some(problem),
+        },
+    }
+}
+
+/// What was asked for, as the library takes it.
+fn submission(caller: &Caller, request: SubmitRequest) -> Result<Submission, Problem> {
+    let (group, owner) = caller.place(request.group, request.owner)?;
+    let args = match request.args {
+        Value::Null => Value::Object(serde_json::Map::new()),
+        args => args,
+    };
+    let mut submission = Submission::named(request.task, args);
+    if let Some(group) = group {
+        submission = submission.group(group);
+    }
+    if let Some(owner) = owner {
+        submission = submission.owner(owner);
+    }
+    if let Some(queue) = request.queue {
+        submission = submission.queue(queue);
+    }
+    if let Some(priority) = request.priority {
+        submission = submission.priority(priority);
+    }
+    match (request.delay, request.at) {
+        (Some(_), Some(_)) => {
+            return Err(Problem::invalid("at", "give either `at` or `delay`, not both"));
+        }
+        (Some(delay), None) => submission = submission.delay(duration("delay", &delay)?),
+        (None, Some(at)) => submission = submission.at(at),
+        (None, None) => {}
+    }
+    if let Some(expires) = request.expires {
+        submission = submission.expires(duration("expires", &expires)?);
+    }
+    if let Some(unique) = request.unique {
+        submission = submission.unique(unique);
+    }
+    if let Some(items) = request.items {
+        submission = submission.items(items);
+    }
+    for (key, value) in request.meta {
+        submission = submission.meta(key, value);
+    }
+    if let Some(id) = request.id {
+        submission = submission.id(id);
+    }
+    Ok(submission)
+}
+
+fn duration(field: &str, text: &str) -> Result<std::time::Duration, Problem> {
+    crate::cli::duration(text).map_err(|why| Problem::invalid(field, why))
+}

@@ -1,0 +1,157 @@
+//! The routes, and their description: OpenAPI 3.1, generated from the code.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::CorsLayer;
+use utoipa::OpenApi;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{Content, Ref, RefOr, ResponseBuilder};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use utoipa_swagger_ui::SwaggerUi;
+
+use super::state::App;
+use super::types::{Code, Problem};
+use super::{events, executors, guard, info, jobs, summary};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Turnabout",
+        description = "Runs background jobs, and is fair to all groups. Errors are problems (RFC 9457) with a `code` \
+                       that does not change. On other addresses than loopback a token is needed: \
+                       `Authorization: Bearer TOKEN`.",
+    ),
+    components(schemas(Problem)),
+    tags(
+        (name = "jobs", description = "Submit jobs, look at them, change them"),
+        (name = "events", description = "What becomes of jobs, live"),
+        (name = "summary", description = "How the whole is doing"),
+        (name = "executors", description = "Who runs jobs"),
+        (name = "info", description = "The program itself"),
+    )
+)]
+struct Description;
+
+/// All routes that are described.
+fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(jobs::submit, jobs::list))
+        .routes(routes!(jobs::submit_batch))
+        .routes(routes!(jobs::get, jobs::delete))
+        .routes(routes!(jobs::cancel))
+        .routes(routes!(jobs::restart))
+        .routes(routes!(jobs::priority))
+        .routes(routes!(jobs::logs))
+        .routes(routes!(jobs::attempts))
+        .routes(routes!(jobs::result))
+        .routes(routes!(jobs::explain))
+        .routes(routes!(events::events))
+        .routes(routes!(summary::summary))
+        .routes(routes!(summary::groups))
+        .routes(routes!(executors::list))
+        .routes(routes!(executors::drain))
+        .routes(routes!(executors::notify))
+        .routes(routes!(executors::running))
+        .routes(routes!(executors::shutdown_and_exit))
+        .routes(routes!(info::version))
+        .routes(routes!(info::healthz))
+        .routes(routes!(info::readyz))
+}
+
+/// All routes, and what every request passes.
+pub(super) fn router(app: App) -> anyhow::Result<Router> {
+    let (router, document) = routes().split_for_parts();
+    let viewer = SwaggerUi::new("/api/docs").url("/api/openapi.json", complete(document));
+    let mut router = router
+        .with_state(Arc::clone(&app))
+        .merge(viewer)
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(not_so)
+        .layer(DefaultBodyLimit::max(app.settings.max_body))
+        .layer(from_fn_with_state(Arc::clone(&app), guard::guard))
+        .layer(CatchPanicLayer::custom(panicked));
+    if !app.settings.cors.is_empty() {
+        router = router.layer(cors(&app.settings.cors)?);
+    }
+    Ok(router)
+}
+
+/// Web pages of these origins may call the API with a token.
+fn cors(origins: &[String]) -> anyhow::Result<CorsLayer> {
+    let origins: Vec<HeaderValue> = origins
+        .iter()
+        .map(|origin| origin.parse().with_context(|| format!("`{origin}` is not an origin")))
+        .collect::<anyhow::Result<_>>()?;
+    Ok(CorsLayer::new()
+        .allow_origin(origins)
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            HeaderName::from_static("last-event-id"),
+        ])
+        .max_age(Duration::from_hours(1)))
+}
+
+async fn nothing_here() -> Problem {
+    Problem::new(
+        Code::NotFound,
+        "there is nothing under this path; /api/docs lists all paths",
+    )
+}
+
+async fn not_so() -> Problem {
+    Problem::new(
+        Code::MethodNotAllowed,
+        "this path takes other methods; /api/docs lists them",
+    )
+}
+
+fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("it panicked");
+    Problem::internal(&text).into_response()
+}
+
+/// Adds what holds for every operation: problems, and the token.
+fn complete(mut api: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    let problem = ResponseBuilder::new()
+        .description("What went wrong, and what to do")
+        .content(
+            "application/problem+json",
+            Content::new(Some(RefOr::Ref(Ref::from_schema_name("Problem")))),
+        )
+        .build();
+    for item in api.paths.paths.values_mut() {
+        let operations = [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.delete,
+            &mut item.patch,
+        ];
+        for operation in operations.into_iter().flatten() {
+            let responses = &mut operation.responses.responses;
+            responses
+                .entry("default".to_owned())
+                .or_insert_with(|| RefOr::T(problem.clone()));
+        }
+    }
+    let components = api.components.get_or_insert_default();
+    components.security_schemes.insert(
+        "token".to_owned(),
+        RefOr::T(SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer))),
+    );
+    api
+}

@@ -1,0 +1,196 @@
+//! The server: from settings to a listening socket, connections, and its end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::body::Body;
+use axum::extract::Request;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
+use turnabout::{ExecutorHandle, Jobs};
+
+use super::guard::Peer;
+use super::openapi;
+use super::settings::ApiSettings;
+use super::state::{App, Inner};
+use crate::auth::{Gate, Limit, Limiter};
+
+/// A connection says what it wants within this time.
+const HEAD: Duration = Duration::from_secs(10);
+/// Unknown tokens from one address.
+const GUESSES: Limit = Limit {
+    per_second: 1.0,
+    burst: 20.0,
+};
+
+/// A server about to be bound to its address.
+pub(crate) struct Server {
+    jobs: Jobs,
+    settings: ApiSettings,
+    stop: CancellationToken,
+}
+
+impl Server {
+    pub(crate) fn new(jobs: &Jobs, settings: ApiSettings) -> Self {
+        Self {
+            jobs: jobs.clone(),
+            settings,
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Cancelled when a caller asks the program to end: whoever gives it should then do what a signal would.
+    pub(crate) fn stop(mut self, stop: &CancellationToken) -> Self {
+        self.stop = stop.clone();
+        self
+    }
+
+    /// Reads the keys and takes the address. From here on callers can connect; they are answered once it runs.
+    pub(crate) async fn bind(self) -> anyhow::Result<Bound> {
+        let settings = self.settings;
+        let address = settings.address;
+        let gate = Gate::new(address, settings.tokens.clone(), settings.jwt.as_ref())?;
+        let listener = TcpListener::bind(address)
+            .await
+            .with_context(|| format!("cannot listen on {address}; is another server running?"))?;
+        let app = Inner {
+            jobs: self.jobs,
+            gate,
+            limiter: Limiter::new(settings.rate),
+            guesses: Limiter::new(GUESSES),
+            settings,
+            executor: None,
+            stop: self.stop,
+            ending: CancellationToken::new(),
+        };
+        Ok(Bound {
+            address: listener.local_addr()?,
+            listener,
+            app,
+        })
+    }
+}
+
+impl Server {
+    /// The API without a socket, for the command line on a database: whoever can open that may do anything.
+    pub(crate) fn inside(self) -> anyhow::Result<axum::Router> {
+        let settings = self.settings;
+        openapi::router(Arc::new(Inner {
+            jobs: self.jobs,
+            gate: Gate::new(settings.address, Vec::new(), None)?,
+            limiter: Limiter::new(settings.rate),
+            guesses: Limiter::new(GUESSES),
+            settings,
+            executor: None,
+            stop: self.stop,
+            ending: CancellationToken::new(),
+        }))
+    }
+}
+
+/// A server that has its address.
+pub(crate) struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+    app: Inner,
+}
+
+impl Bound {
+    /// Where it listens; the port is known even if any was asked for.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The executor beside this server.
+    pub(crate) fn executor(mut self, executor: &Arc<ExecutorHandle>) -> Self {
+        self.app.executor = Some(Arc::clone(executor));
+        self
+    }
+
+    /// Answers until it is told to stop; then finishes what is on its way, and ends streams.
+    pub(crate) async fn run(self, shutdown: CancellationToken) -> anyhow::Result<()> {
+        let app: App = Arc::new(self.app);
+        let router = openapi::router(Arc::clone(&app))?;
+        let connections = TaskTracker::new();
+        let room = Arc::new(Semaphore::new(app.settings.connections));
+        loop {
+            let (permit, accepted) = tokio::select! {
+                () = shutdown.cancelled() => break,
+                next = async {
+                    // The semaphore is never closed.
+                    let permit = Arc::clone(&room).acquire_owned().await.ok();
+                    (permit, self.listener.accept().await)
+                } => next,
+            };
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // No more files, perhaps: others will be closed.
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            let connection = serve(stream, peer, router.clone(), Arc::clone(&app), shutdown.clone());
+            connections.spawn(async move {
+                connection.await;
+                drop(permit);
+            });
+        }
+        drop(self.listener);
+        app.ending.cancel();
+        connections.close();
+        if tokio::time::timeout(app.settings.shutdown, connections.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                connections = connections.len(),
+                "closing connections that take too long"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// One connection, from its first request to its last.
+async fn serve(stream: TcpStream, peer: SocketAddr, router: axum::Router, app: App, shutdown: CancellationToken) {
+    // Events are small and should go at once.
+    let _ = stream.set_nodelay(true);
+    let service = tower::service_fn(move |mut request: Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(Peer(peer.ip()));
+        router.clone().oneshot(request.map(Body::new))
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(app.settings.max_head.max(8192));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Duration::from_secs(30))
+        .max_header_list_size(u32::try_from(app.settings.max_head).unwrap_or(u32::MAX));
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            // Whoever does not read its last words is not waited for.
+            tokio::time::timeout(app.settings.shutdown, connection).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, error, "a connection broke");
+    }
+}

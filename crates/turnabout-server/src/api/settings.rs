@@ -1,0 +1,60 @@
+//! What the API is told at start. A plain structure with defaults: the configuration fills it in.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use crate::auth::{JwtSettings, Limit, StaticToken};
+
+/// How the API is served, to whom, and within which limits.
+#[derive(Clone, Debug)]
+pub(crate) struct ApiSettings {
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+    /// Who may ask. Without any, and without JWTs, everyone who can reach the address, which must be loopback then.
+    pub(crate) tokens: Vec<StaticToken>,
+    /// Which JWTs are accepted.
+    pub(crate) jwt: Option<JwtSettings>,
+    /// How often a token may be used.
+    pub(crate) rate: Limit,
+    /// Host names by which the server may be called on loopback, besides `localhost` and its addresses.
+    pub(crate) hosts: Vec<String>,
+    /// Web pages of these origins may call the API, such as `https://app.example.org`. None unless said.
+    pub(crate) cors: Vec<String>,
+    /// Whether `/metrics` can be read without a token.
+    pub(crate) open_metrics: bool,
+    /// A request's body has no more bytes.
+    pub(crate) max_body: usize,
+    /// A request's head has no more bytes.
+    pub(crate) max_head: usize,
+    /// A request is answered within this time, or refused. (Streams go on.)
+    pub(crate) timeout: Duration,
+    /// So many connections are open at the most.
+    pub(crate) connections: usize,
+    /// A stream of events that has nothing to tell says so this often.
+    pub(crate) heartbeat: Duration,
+    /// How long answers that are on their way may take once the server is told to stop.
+    pub(crate) shutdown: Duration,
+}
+
+impl Default for ApiSettings {
+    fn default() -> Self {
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)),
+            tokens: Vec::new(),
+            jwt: None,
+            rate: Limit {
+                per_second: 100.0,
+                burst: 200.0,
+            },
+            hosts: Vec::new(),
+            cors: Vec::new(),
+            open_metrics: false,
+            max_body: 8 << 20,
+            max_head: 32 << 10,
+            timeout: Duration::from_secs(30),
+            connections: 4096,
+            heartbeat: Duration::from_secs(15),
+            shutdown: Duration::from_secs(10),
+        }
+    }
+}

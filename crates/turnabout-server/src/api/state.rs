@@ -1,0 +1,43 @@
+//! What all handlers share.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use turnabout::{Error, ExecutorHandle, Job, JobId, Jobs};
+
+use super::caller::Caller;
+use super::settings::ApiSettings;
+use super::types::Problem;
+use crate::auth::{Gate, Limiter};
+
+/// Shared by all requests.
+pub(super) type App = Arc<Inner>;
+
+pub(super) struct Inner {
+    pub(super) jobs: Jobs,
+    pub(super) settings: ApiSettings,
+    /// Who may ask.
+    pub(super) gate: Gate,
+    /// How often, by token.
+    pub(super) limiter: Limiter,
+    /// How often someone may send a token that is not known, by address.
+    pub(super) guesses: Limiter,
+    /// The executor beside this server, if there is one.
+    pub(super) executor: Option<Arc<ExecutorHandle>>,
+    /// Ends the whole program, as a signal would.
+    pub(super) stop: CancellationToken,
+    /// Cancelled when this server ends: streams end then.
+    pub(super) ending: CancellationToken,
+}
+
+impl Inner {
+    /// A job that this caller may see; any other does not exist.
+    pub(super) async fn job(&self, caller: &Caller, id: JobId) -> Result<Job, Problem> {
+        let job = self.jobs.get(id).await?;
+        if caller.sees(&job) {
+            Ok(job)
+        } else {
+            Err(Error::NotFound(id).into())
+        }
+    }
+}

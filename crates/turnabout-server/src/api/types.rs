@@ -1,0 +1,66 @@
+//! What goes over the wire, in both directions: the server writes it, the command line's client reads it.
+
+mod event;
+mod executor;
+mod job;
+mod list;
+mod problem;
+mod submit;
+mod summary;
+
+pub(crate) use event::BriefView;
+pub(crate) use executor::{DrainRequest, DrainView, ExecutorView, Executors, Running};
+pub(crate) use job::{AttemptView, Attempts, CancelOutcome, Cancelled, Explained, JobView, LineView, LogView};
+pub(crate) use list::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery};
+pub(crate) use problem::{Code, Problem};
+pub(crate) use submit::{
+    BatchOutcome, BatchRequest, ItemOutcome, ResultView, SetPriority, SubmitRequest, SubmittedView,
+};
+pub(crate) use summary::{GroupSummary, Groups, Rate, Summary, TaskSummary};
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The words for a job's state, for the API's description.
+#[derive(ToSchema)]
+#[schema(as = State)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "describes the library's type")]
+pub(crate) enum StateWord {
+    Waiting,
+    Scheduled,
+    Running,
+    Stuck,
+    Success,
+    Failed,
+    Cancelled,
+}
+
+/// The words for a job's priority, for the API's description.
+#[derive(ToSchema)]
+#[schema(as = Priority)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "describes the library's type")]
+pub(crate) enum PriorityWord {
+    High,
+    Normal,
+    Low,
+}
+
+/// Which program answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Version {
+    /// The program's name.
+    pub(crate) name: String,
+    /// Its version.
+    pub(crate) version: String,
+}
+
+/// How the server is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct HealthView {
+    /// Whether all is well.
+    pub(crate) ok: bool,
+    /// What is not, by what was tried.
+    pub(crate) troubles: std::collections::BTreeMap<String, String>,
+}

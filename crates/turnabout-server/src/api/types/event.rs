@@ -1,0 +1,85 @@
+//! What events tell of a job.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use turnabout::job::Brief;
+use turnabout::{JobId, Priority, State};
+use utoipa::ToSchema;
+
+use super::{PriorityWord, StateWord};
+
+/// A job in brief: without its arguments, its result, and what was set beside them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JobBrief)]
+pub(crate) struct BriefView {
+    /// Its id.
+    #[schema(value_type = Uuid)]
+    pub(crate) id: JobId,
+    /// The task that it runs.
+    pub(crate) task: String,
+    /// Whose turn it takes.
+    pub(crate) group: String,
+    /// Who, inside the group, submitted it.
+    pub(crate) owner: Option<String>,
+    /// Which executors may take it.
+    pub(crate) queue: String,
+    /// How urgent it is inside its group.
+    #[schema(value_type = PriorityWord)]
+    pub(crate) priority: Priority,
+    /// Where it is in its life.
+    #[schema(value_type = StateWord)]
+    pub(crate) state: State,
+    /// Why it is there.
+    pub(crate) reason: Option<String>,
+    /// Whether it will end cancelled.
+    pub(crate) cancelling: bool,
+    /// How many units of work it holds.
+    pub(crate) items: u32,
+    /// When it was submitted.
+    pub(crate) submitted: Timestamp,
+    /// Until when it is parked.
+    pub(crate) due: Option<Timestamp>,
+    /// When the attempt started that runs, or that ended it.
+    pub(crate) started: Option<Timestamp>,
+    /// When it ended.
+    pub(crate) finished: Option<Timestamp>,
+    /// How many attempts have counted.
+    pub(crate) attempts: u32,
+    /// How far it is, in whole percent.
+    pub(crate) progress: u8,
+    /// What its handler is doing at present.
+    pub(crate) step: Option<String>,
+    /// The last error; a long one is cut.
+    pub(crate) error: Option<String>,
+    /// The last error for people.
+    pub(crate) error_message: Option<String>,
+    /// The last error for programs.
+    pub(crate) error_code: Option<String>,
+}
+
+impl From<&Brief> for BriefView {
+    fn from(job: &Brief) -> Self {
+        Self {
+            id: job.id,
+            task: job.task.clone(),
+            group: job.group.clone(),
+            owner: job.owner.clone(),
+            queue: job.queue.clone(),
+            priority: job.priority,
+            state: job.state,
+            reason: job.reason.map(|reason| reason.to_string()),
+            cancelling: job.cancelling,
+            items: job.items,
+            submitted: job.submitted,
+            due: job.due,
+            started: job.started,
+            finished: job.finished,
+            attempts: job.attempts,
+            progress: job.progress,
+            step: job.step.clone(),
+            error: job.error.clone(),
+            error_message: job.error_message.clone(),
+            error_code: job.error_code.clone(),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Lists of jobs, and changes of many at once.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use turnabout::JobId;
+use utoipa::{IntoParams, ToSchema};
+
+use super::JobView;
+
+/// Which jobs. Everything that is said must hold.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+#[schema(as = Filter)]
+pub(crate) struct ListQuery {
+    /// These jobs, by id and separated by commas, in this order; at most 1000. Ids that name no job are left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ids: Option<String>,
+    /// States, separated by commas: in one of them. With `!` before each: in none of them, as in `!success`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(example = "!success")]
+    pub(crate) state: Option<String>,
+    /// Of this task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) task: Option<String>,
+    /// Of this group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) group: Option<String>,
+    /// Of this owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<String>,
+    /// In this queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) queue: Option<String>,
+    /// Whose subject contains this text; capital and small letters are the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) search: Option<String>,
+    /// Submitted at this moment or later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<Timestamp>,
+    /// Submitted before this moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<Timestamp>,
+    /// The next page: `next` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Uuid>)]
+    #[param(value_type = Option<Uuid>)]
+    pub(crate) before: Option<JobId>,
+    /// How many at the most: from 1 to 1000, 100 unless said otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1000)]
+    #[param(minimum = 1, maximum = 1000)]
+    pub(crate) limit: Option<u32>,
+    /// Also count how many there are on all pages together (up to a limit).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) count: bool,
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct JobPage {
+    /// The jobs, newest first (or in the order of the ids asked for).
+    pub(crate) jobs: Vec<JobView>,
+    /// Give this as `before` for the next page. None: this was the last one.
+    #[schema(value_type = Option<Uuid>)]
+    pub(crate) next: Option<JobId>,
+    /// How many there are on all pages together, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) count: Option<Count>,
+}
+
+/// How many jobs match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Count {
+    /// So many.
+    pub(crate) jobs: u64,
+    /// Whether there are more: counting stopped.
+    pub(crate) more: bool,
+}
+
+/// What is done to many jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum BulkVerb {
+    /// Cancel those that have not ended.
+    Cancel,
+    /// Make those that have ended wait again.
+    Restart,
+    /// Forget those that have ended.
+    Delete,
+}
+
+/// Something to be done to all jobs that match.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BulkRequest {
+    /// What.
+    pub(crate) action: BulkVerb,
+    /// To which jobs. An empty filter means all that the caller may see, and has to be said: `{}`.
+    pub(crate) filter: ListQuery,
+    /// Only count which ones that would be.
+    #[serde(default)]
+    pub(crate) dry_run: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct BulkOutcome {
+    /// How many jobs match and are in a state that allows it.
+    pub(crate) matched: u64,
+    /// How many were changed. None in a dry run.
+    pub(crate) changed: u64,
+    /// How many were not, because their state had changed meanwhile or their unique key is held by another job.
+    pub(crate) skipped: u64,
+    /// Whether there are more: so many are changed by one call at the most. Call again.
+    pub(crate) more: bool,
+}

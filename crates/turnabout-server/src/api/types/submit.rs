@@ -1,0 +1,135 @@
+//! Submitting jobs: what is said about one, and what became of it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use turnabout::{JobId, Priority};
+use utoipa::ToSchema;
+
+use super::{JobView, PriorityWord, Problem};
+
+/// A job to be submitted. Only its task is needed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SubmitRequest {
+    /// The task that it runs.
+    #[schema(required = true, min_length = 1, max_length = 200)]
+    pub(crate) task: String,
+    /// Its arguments: whatever the task's handler takes. An empty object unless said otherwise.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub(crate) args: Value,
+    /// A line about it, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subject: Option<String>,
+    /// Whose turn it takes. `default` unless said otherwise, or the caller's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) group: Option<String>,
+    /// Who, inside the group, submits it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<String>,
+    /// Which executors may take it. As its task says unless said otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) queue: Option<String>,
+    /// How urgent it is inside its group. As its task says unless said otherwise.
+    #[schema(value_type = Option<PriorityWord>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) priority: Option<Priority>,
+    /// It starts so long from now at the earliest: `90s`, `5 minutes`, `1 day`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) delay: Option<String>,
+    /// It starts at this moment at the earliest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) at: Option<Timestamp>,
+    /// If nobody has started it so long from now, it fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expires: Option<String>,
+    /// While an unfinished job of this group and task has the same key, that job is returned instead of a new one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unique: Option<String>,
+    /// How many units of work it holds: 1 unless said otherwise.
+    #[schema(minimum = 1)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) items: Option<u32>,
+    /// A small map of texts that travels with the job and is inherited by its children.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) meta: BTreeMap<String, String>,
+    /// Its id (a UUID of version 7): the same id again is the same job, also after it ended.
+    #[schema(value_type = Option<Uuid>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<JobId>,
+}
+
+/// What became of a submit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Submitted)]
+pub(crate) struct SubmittedView {
+    /// The job: the new one, or the one that had the id or the unique key already.
+    #[schema(value_type = Uuid)]
+    pub(crate) id: JobId,
+    /// Whether it is new.
+    pub(crate) new: bool,
+}
+
+/// Jobs to be submitted together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BatchRequest {
+    /// From 1 to 1000 jobs.
+    #[schema(min_items = 1, max_items = 1000)]
+    pub(crate) jobs: Vec<SubmitRequest>,
+}
+
+/// What became of a batch: an outcome for each job, in their order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct BatchOutcome {
+    /// How many jobs are stored, whether they are new or not.
+    pub(crate) accepted: u32,
+    /// How many were refused.
+    pub(crate) refused: u32,
+    /// One for each.
+    pub(crate) outcomes: Vec<ItemOutcome>,
+}
+
+/// What became of one job of a batch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ItemOutcome {
+    /// What a submit of this job alone would have been answered with: 200, 201, or an error.
+    pub(crate) status: u16,
+    /// The job, if it was accepted.
+    #[schema(value_type = Option<Uuid>)]
+    pub(crate) id: Option<JobId>,
+    /// Whether it is new.
+    pub(crate) new: Option<bool>,
+    /// Why it was refused.
+    pub(crate) problem: Option<Problem>,
+}
+
+/// A job's new priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SetPriority {
+    /// How urgent it is from now on.
+    #[schema(value_type = PriorityWord)]
+    pub(crate) priority: Priority,
+}
+
+/// What a job returned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ResultView {
+    /// The job.
+    #[schema(value_type = Uuid)]
+    pub(crate) id: JobId,
+    /// What its handler returned; null if nothing.
+    pub(crate) result: Option<Value>,
+}
+
+impl From<JobView> for ResultView {
+    fn from(job: JobView) -> Self {
+        Self {
+            id: job.id,
+            result: job.result,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! How the whole is doing, in numbers.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use turnabout::{Priority, State};
+use utoipa::ToSchema;
+
+use super::{PriorityWord, StateWord};
+
+/// Jobs by task, priority and state, and how fast they come and go.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Summary {
+    /// One entry for each task, priority and state that has jobs.
+    pub(crate) tasks: Vec<TaskSummary>,
+    /// How fast.
+    pub(crate) rate: Rate,
+}
+
+/// Jobs of one task and priority in one state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct TaskSummary {
+    /// The task.
+    pub(crate) task: String,
+    /// The priority.
+    #[schema(value_type = PriorityWord)]
+    pub(crate) priority: Priority,
+    /// The state.
+    #[schema(value_type = StateWord)]
+    pub(crate) state: State,
+    /// How many jobs.
+    pub(crate) jobs: u64,
+    /// How many units of work they hold.
+    pub(crate) items: u64,
+    /// Units of work in a job, on average.
+    pub(crate) average_items: f64,
+    /// How many attempts of theirs have failed so far.
+    pub(crate) failures: u64,
+    /// When the oldest of them was submitted.
+    pub(crate) oldest: Option<Timestamp>,
+    /// When the first of those that executors hold was started.
+    pub(crate) first_reserved: Option<Timestamp>,
+}
+
+/// How fast jobs came and went, over the last minutes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Rate {
+    /// Over so many seconds.
+    pub(crate) seconds: u64,
+    /// Jobs submitted.
+    pub(crate) submitted: u64,
+    /// Jobs that succeeded.
+    pub(crate) success: u64,
+    /// Jobs that failed.
+    pub(crate) failed: u64,
+    /// Jobs that were cancelled.
+    pub(crate) cancelled: u64,
+}
+
+/// Groups and their jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Groups {
+    /// In the order of their names.
+    pub(crate) groups: Vec<GroupSummary>,
+    /// Give this as `after` for the next page. None: this was the last one.
+    pub(crate) next: Option<String>,
+}
+
+/// One group's unfinished jobs, and what is set for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct GroupSummary {
+    /// The group.
+    pub(crate) group: String,
+    /// Waiting and ready.
+    pub(crate) ready: u64,
+    /// Waiting or stuck, and parked.
+    pub(crate) parked: u64,
+    /// Scheduled or running.
+    pub(crate) held: u64,
+    /// Units of work in all of them.
+    pub(crate) items: u64,
+    /// When the oldest of them was submitted.
+    pub(crate) oldest: Option<Timestamp>,
+    /// How many jobs it gets for each one of a group of weight 1.
+    pub(crate) weight: u32,
+    /// At most so many of its jobs run at a time.
+    pub(crate) max_running: Option<u32>,
+    /// Whether no further job of it is taken.
+    pub(crate) paused: bool,
+}

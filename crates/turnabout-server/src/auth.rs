@@ -1,0 +1,84 @@
+//! Who may ask: tokens, roles, and how often.
+//!
+//! On loopback nobody needs a token, unless some are configured; on any other address the server does not start
+//! without them. What a role may see is in `role.rs`, what a request must show in `api/guard.rs`.
+
+mod jwt;
+mod limit;
+mod role;
+mod token;
+
+pub(crate) use jwt::{Jwt, JwtAlgorithm, JwtSettings};
+pub(crate) use limit::{Limit, Limiter};
+pub(crate) use role::Role;
+pub(crate) use token::{StaticToken, hash, make};
+
+use anyhow::{Context as _, bail};
+
+use std::net::SocketAddr;
+
+/// How callers prove who they are.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    tokens: Vec<StaticToken>,
+    jwt: Option<Jwt>,
+}
+
+/// Who a token belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    /// What the token is called, for logs and limits.
+    pub(crate) name: String,
+    /// What it allows.
+    pub(crate) role: Role,
+}
+
+impl Gate {
+    /// Reads the keys. An address that others can reach needs some.
+    pub(crate) fn new(
+        address: SocketAddr,
+        tokens: Vec<StaticToken>,
+        jwt: Option<&JwtSettings>,
+    ) -> anyhow::Result<Self> {
+        let gate = Self {
+            tokens,
+            jwt: jwt.map(Jwt::load).transpose().context("cannot use the key for JWTs")?,
+        };
+        if gate.is_open() && !address.ip().is_loopback() {
+            bail!(
+                "anyone who can reach {address} could do anything, since no tokens are configured; make one with \
+                 `turnabout token` and put it into the configuration, or listen on 127.0.0.1"
+            );
+        }
+        Ok(gate)
+    }
+
+    /// Whether nobody needs a token.
+    pub(crate) fn is_open(&self) -> bool {
+        self.tokens.is_empty() && self.jwt.is_none()
+    }
+
+    /// Whose token this is. None: nobody's.
+    pub(crate) fn holder(&self, token: &str) -> Option<Holder> {
+        token::find(&self.tokens, token).or_else(|| self.jwt.as_ref()?.holder(token))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_others_can_reach_needs_tokens() {
+        let address = |text: &str| text.parse::<SocketAddr>().expect("an address");
+        for open in ["127.0.0.1:1", "[::1]:1", "127.8.8.8:1"] {
+            assert!(Gate::new(address(open), Vec::new(), None).expect("it may").is_open());
+        }
+        for public in ["0.0.0.0:1", "[::]:1", "10.0.0.1:1"] {
+            let refused = Gate::new(address(public), Vec::new(), None).expect_err("it may not");
+            assert!(refused.to_string().contains("turnabout token"), "{refused}");
+            let tokens = vec![StaticToken::new("ops", hash("secret"), Role::Admin)];
+            assert!(!Gate::new(address(public), tokens, None).expect("it may").is_open());
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Roles: whose jobs a token lets one see.
+
+use anyhow::bail;
+
+/// Whose jobs a caller sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// All of them, and the executors.
+    Admin,
+    /// Those of one group.
+    Group(String),
+    /// Those that one owner has submitted in one group.
+    Owner {
+        /// The group.
+        group: String,
+        /// The owner.
+        owner: String,
+    },
+}
+
+impl Role {
+    /// A role by its name, with what belongs to it and nothing else.
+    pub(crate) fn from_parts(role: &str, group: Option<String>, owner: Option<String>) -> anyhow::Result<Self> {
+        match (role, group, owner) {
+            ("admin", None, None) => Ok(Self::Admin),
+            ("admin", ..) => bail!("the role `admin` is for all groups and owners; leave them out"),
+            ("group", Some(group), None) => Ok(Self::Group(group)),
+            ("group", ..) => bail!("the role `group` needs a group, and no owner"),
+            ("owner", Some(group), Some(owner)) => Ok(Self::Owner { group, owner }),
+            ("owner", ..) => bail!("the role `owner` needs a group and an owner"),
+            (other, ..) => bail!("the role `{}` is none of admin, group, owner", other.escape_debug()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_has_what_belongs_to_it() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(Role::from_parts("admin", None, None).expect("a role"), Role::Admin);
+        let group = Role::from_parts("group", some("acme"), None).expect("a role");
+        assert_eq!(group, Role::Group("acme".to_owned()));
+        Role::from_parts("owner", some("acme"), some("ada")).expect("a role");
+        for (role, group, owner) in [
+            ("admin", some("acme"), None),
+            ("group", None, None),
+            ("group", some("acme"), some("ada")),
+            ("owner", some("acme"), None),
+            ("owner", None, some("ada")),
+            ("root", None, None),
+            ("", None, None),
+        ] {
+            Role::from_parts(role, group, owner).expect_err(role);
+        }
+    }
+}

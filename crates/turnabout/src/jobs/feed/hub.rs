@@ -1,0 +1,426 @@
+//! The hub: one loop that reads and tells. Reads are never made side by side, so that what is told never goes back.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::{Interest, Join, Note, Position, Told};
+use crate::error::Result;
+use crate::job::{Brief, JobId, State};
+use crate::store::overview::{Hint, Whose};
+use crate::store::{Filter, Signal, Store};
+
+/// Hints are looked for this often ..
+const LOOK: Duration = Duration::from_millis(200);
+/// .. and no sooner than this after a signal.
+const SOONEST: Duration = Duration::from_millis(20);
+/// Watching is asked for this often ..
+const RENEW: Duration = Duration::from_secs(5);
+/// .. for so long, so that a server that is started again finds what happened meanwhile.
+const HOLD: Duration = Duration::from_mins(3);
+/// Jobs that have not ended are looked at so long after they were last heard of, lest a hint got lost.
+const DOUBT: Duration = Duration::from_secs(5);
+/// So many hints are read at once.
+const HINTS: u32 = 5000;
+/// So many hints are caught up with; whoever missed more begins anew.
+const CATCH_UP: usize = 20_000;
+/// So many jobs are read at once.
+const PORTION: usize = 500;
+/// So many jobs are kept an eye on.
+const DOUBTED: usize = 100_000;
+
+struct Follower {
+    interest: Interest,
+    notes: mpsc::Sender<Note>,
+    /// It did not keep up, and begins anew once it has room.
+    behind: bool,
+}
+
+struct Hub {
+    store: Arc<dyn Store>,
+    followers: Vec<Follower>,
+    place: Position,
+    /// Jobs that were told and have not ended: when they were last heard of, and what was told.
+    open: HashMap<JobId, (Instant, Arc<Brief>)>,
+    /// In the order in which they are to be looked at.
+    doubts: VecDeque<(Instant, JobId)>,
+}
+
+/// Tells followers until nobody can join any longer.
+pub(super) async fn run(store: Arc<dyn Store>, mut joins: mpsc::Receiver<Join>) {
+    let mut hub = Hub {
+        store,
+        followers: Vec::new(),
+        place: Position::default(),
+        open: HashMap::new(),
+        doubts: VecDeque::new(),
+    };
+    while let Some(join) = joins.recv().await {
+        // Subscribed to only while someone follows: signals that nobody wants are not sent.
+        let mut signals = hub.store.signals();
+        hub.begin(join).await;
+        let mut renewed = Instant::now();
+        while !hub.followers.is_empty() {
+            tokio::select! {
+                join = joins.recv() => match join {
+                    Some(join) => hub.join(join).await,
+                    None => return,
+                },
+                () = news(&mut signals) => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            if renewed.elapsed() >= RENEW {
+                renewed = Instant::now();
+                hub.renew().await;
+            }
+            if let Err(error) = hub.look().await {
+                tracing::warn!(error = %error.chain(), "cannot follow jobs at present; trying again");
+                tokio::time::sleep(LOOK).await;
+            }
+            hub.followers.retain(|follower| !follower.notes.is_closed());
+        }
+        hub.open.clear();
+        hub.doubts.clear();
+    }
+}
+
+/// Until a job has changed here. Other processes are looked after by looking.
+async fn news(signals: &mut Receiver<Signal>) {
+    loop {
+        match signals.recv().await {
+            Ok(Signal::Changed(_) | Signal::Ready) | Err(RecvError::Lagged(_)) => break,
+            Ok(_) => {}
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+    tokio::time::sleep(SOONEST).await;
+    // What came meanwhile is looked at together.
+    while !matches!(
+        signals.try_recv(),
+        Err(tokio::sync::broadcast::error::TryRecvError::Empty | tokio::sync::broadcast::error::TryRecvError::Closed)
+    ) {}
+}
+
+impl Hub {
+    /// The first follower comes.
+    async fn begin(&mut self, join: Join) {
+        loop {
+            match self.store.overview().watch(HOLD).await {
+                Ok(watched) => {
+                    self.place = Position {
+                        epoch: watched.epoch,
+                        number: watched.newest,
+                    };
+                    break;
+                }
+                Err(error) => {
+                    tracing::warn!(error = %error.chain(), "cannot follow jobs at present; trying again");
+                    tokio::time::sleep(LOOK).await;
+                    if join.notes.is_closed() {
+                        return;
+                    }
+                }
+            }
+        }
+        self.join(join).await;
+    }
+
+    /// Asks for more hints. If some may be missing, everyone begins anew.
+    async fn renew(&mut self) {
+        match self.store.overview().watch(HOLD).await {
+            Ok(watched) if watched.epoch != self.place.epoch => {
+                self.place = Position {
+                    epoch: watched.epoch,
+                    number: watched.newest,
+                };
+                for follower in &mut self.followers {
+                    follower.behind = true;
+                }
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(error = %error.chain(), "cannot ask for hints; trying again"),
+        }
+    }
+
+    async fn join(&mut self, join: Join) {
+        let Join { interest, from, notes } = join;
+        // Those that are known by id are all told now, so nothing is missing whatever came before.
+        let resumed = match from {
+            Some(from) if interest.ids.is_empty() => self.catch_up(&interest, from).await,
+            _ => None,
+        };
+        let follower = Follower {
+            behind: false,
+            interest,
+            notes,
+        };
+        let mut told = match (resumed, from) {
+            (Some(told), _) => told,
+            (None, from) => {
+                let resync = from.is_some() && follower.interest.ids.is_empty();
+                self.initial(&follower.interest, resync).await
+            }
+        };
+        told.push(Told::Ready);
+        self.follow(follower, told);
+    }
+
+    fn follow(&mut self, mut follower: Follower, told: Vec<Told>) {
+        self.heard(&told);
+        let place = self.place;
+        follower.behind = follower.notes.try_send(Note { place, told }).is_err();
+        self.followers.push(follower);
+    }
+
+    /// What has changed since someone left. None: that is not known any longer.
+    async fn catch_up(&mut self, interest: &Interest, from: Position) -> Option<Vec<Told>> {
+        let overview = self.store.overview();
+        let watched = overview.watch(HOLD).await.ok()?;
+        if from.epoch != watched.epoch || from.number < watched.forgotten || from.number > watched.newest {
+            return None;
+        }
+        let mut hints: Vec<Hint> = Vec::new();
+        let mut after = from.number;
+        while after < self.place.number {
+            let part = overview.hints(after, HINTS).await.ok()?;
+            let Some(last) = part.last() else { break };
+            after = last.number;
+            hints.extend(part.into_iter().filter(|hint| hint.number <= self.place.number));
+            if hints.len() > CATCH_UP {
+                return None;
+            }
+        }
+        hints.retain(|hint| interest.holds(hint.job, &hint.group, hint.owner.as_deref()));
+        self.look_up(&hints).await.ok()
+    }
+
+    /// What there is to tell at the beginning. A store that is out of reach makes it a new beginning later.
+    async fn initial(&mut self, interest: &Interest, resync: bool) -> Vec<Told> {
+        let mut told = Vec::new();
+        if resync {
+            told.push(Told::Resync);
+        }
+        match self.present(interest).await {
+            Ok(present) => told.extend(present),
+            Err(error) => {
+                tracing::warn!(error = %error.chain(), "cannot tell what there is");
+                told = vec![Told::Resync];
+            }
+        }
+        told
+    }
+
+    async fn present(&self, interest: &Interest) -> Result<Vec<Told>> {
+        if !interest.ids.is_empty() {
+            let mut ids: Vec<JobId> = interest.ids.iter().copied().collect();
+            ids.sort_unstable();
+            let mut told = Vec::new();
+            for portion in ids.chunks(PORTION) {
+                let found = self.store.get(portion).await?;
+                let mut missing: HashSet<JobId> = portion.iter().copied().collect();
+                for job in &found {
+                    if interest.whose.holds(&job.group, job.owner.as_deref()) {
+                        missing.remove(&job.id);
+                        told.push(Told::Job(Arc::new(job.into())));
+                    }
+                }
+                told.extend(
+                    portion
+                        .iter()
+                        .filter(|id| missing.contains(id))
+                        .map(|id| Told::Gone(*id)),
+                );
+            }
+            return Ok(told);
+        }
+        if interest.initial == 0 {
+            return Ok(Vec::new());
+        }
+        let Whose { group, owner } = interest.whose.clone();
+        let filter = Filter {
+            states: State::ALL.iter().copied().filter(|state| !state.is_final()).collect(),
+            group,
+            owner,
+            limit: interest.initial,
+            ..Filter::default()
+        };
+        let jobs = self.store.list(&filter).await?;
+        Ok(jobs.iter().map(|job| Told::Job(Arc::new(job.into()))).collect())
+    }
+
+    /// Reads hints and tells what became of the jobs; then looks at those that were not heard of for long.
+    async fn look(&mut self) -> Result<()> {
+        loop {
+            let mut hints = self.store.overview().hints(self.place.number, HINTS).await?;
+            let Some(last) = hints.last().map(|hint| hint.number) else {
+                break;
+            };
+            let full = hints.len() == HINTS as usize;
+            hints.retain(|hint| self.is_wanted(hint));
+            let told = self.look_up(&hints).await?;
+            self.place.number = last;
+            self.tell(&told, &hints);
+            if !full {
+                break;
+            }
+        }
+        self.doubt().await?;
+        self.begin_anew().await;
+        Ok(())
+    }
+
+    fn is_wanted(&self, hint: &Hint) -> bool {
+        let wants = |follower: &Follower| {
+            !follower.behind && follower.interest.holds(hint.job, &hint.group, hint.owner.as_deref())
+        };
+        self.followers.iter().any(wants)
+    }
+
+    /// What the jobs are now, each once.
+    async fn look_up(&self, hints: &[Hint]) -> Result<Vec<Told>> {
+        let mut last: HashMap<JobId, Option<&Brief>> = HashMap::new();
+        let mut ids = Vec::new();
+        for hint in hints {
+            let known = last.entry(hint.job).or_insert_with(|| {
+                ids.push(hint.job);
+                None
+            });
+            *known = hint.last.as_ref().or(*known);
+        }
+        let mut told = Vec::with_capacity(ids.len());
+        for portion in ids.chunks(PORTION) {
+            let found: HashMap<JobId, Brief> = {
+                let jobs = self.store.get(portion).await?;
+                jobs.iter().map(|job| (job.id, Brief::from(job))).collect()
+            };
+            for id in portion {
+                told.push(match (found.get(id), last.get(id).copied().flatten()) {
+                    (Some(job), _) => Told::Job(Arc::new(job.clone())),
+                    (None, Some(last)) => Told::Job(Arc::new(last.clone())),
+                    (None, None) => Told::Gone(*id),
+                });
+            }
+        }
+        Ok(told)
+    }
+
+    /// Passes on to each follower what it wants to know.
+    fn tell(&mut self, told: &[Told], hints: &[Hint]) {
+        self.heard(told);
+        let whose: HashMap<JobId, &Hint> = hints.iter().map(|hint| (hint.job, hint)).collect();
+        let place = self.place;
+        for follower in self.followers.iter_mut().filter(|follower| !follower.behind) {
+            let interest = &follower.interest;
+            let wanted = |told: &&Told| match told {
+                Told::Job(job) => interest.holds(job.id, &job.group, job.owner.as_deref()),
+                Told::Gone(id) => whose
+                    .get(id)
+                    .is_some_and(|hint| interest.holds(*id, &hint.group, hint.owner.as_deref())),
+                Told::Resync | Told::Ready => true,
+            };
+            let told: Vec<Told> = told.iter().filter(wanted).cloned().collect();
+            if !told.is_empty() && follower.notes.try_send(Note { place, told }).is_err() {
+                follower.behind = true;
+            }
+        }
+    }
+
+    /// Notes which jobs are open, to be looked at if nothing more is heard of them.
+    fn heard(&mut self, told: &[Told]) {
+        let now = Instant::now();
+        for told in told {
+            match told {
+                Told::Job(job) if !job.state.is_final() => {
+                    if self.open.insert(job.id, (now, Arc::clone(job))).is_none() {
+                        self.doubts.push_back((now, job.id));
+                    }
+                }
+                Told::Job(job) => drop(self.open.remove(&job.id)),
+                Told::Gone(id) => drop(self.open.remove(id)),
+                Told::Resync | Told::Ready => {}
+            }
+        }
+        while self.open.len() > DOUBTED
+            && let Some((_, id)) = self.doubts.pop_front()
+        {
+            self.open.remove(&id);
+        }
+    }
+
+    /// Looks at open jobs of which nothing was heard for long.
+    async fn doubt(&mut self) -> Result<()> {
+        let now = Instant::now();
+        let mut ids = Vec::new();
+        while ids.len() < PORTION
+            && let Some((since, id)) = self.doubts.front().copied()
+            && now.duration_since(since) >= DOUBT
+        {
+            self.doubts.pop_front();
+            match self.open.get(&id) {
+                Some((heard, _)) if now.duration_since(*heard) >= DOUBT => ids.push(id),
+                // Heard of since: its turn comes later.
+                Some((heard, _)) => self.doubts.push_back((*heard, id)),
+                None => {}
+            }
+        }
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let jobs = match self.store.get(&ids).await {
+            Ok(jobs) => jobs,
+            Err(error) => {
+                self.doubts.extend(ids.into_iter().map(|id| (now, id)));
+                return Err(error);
+            }
+        };
+        let mut found: HashMap<JobId, Brief> = jobs.iter().map(|job| (job.id, Brief::from(job))).collect();
+        let (mut told, mut hints) = (Vec::new(), Vec::new());
+        for id in ids {
+            let Some((_, known)) = self.open.remove(&id) else {
+                continue;
+            };
+            match found.remove(&id) {
+                Some(job) if job == *known => {
+                    self.open.insert(id, (now, known));
+                    self.doubts.push_back((now, id));
+                }
+                Some(job) => told.push(Told::Job(Arc::new(job))),
+                None => {
+                    told.push(Told::Gone(id));
+                    hints.push(Hint {
+                        number: self.place.number,
+                        job: id,
+                        group: known.group.clone(),
+                        owner: known.owner.clone(),
+                        last: None,
+                    });
+                }
+            }
+        }
+        self.tell(&told, &hints);
+        Ok(())
+    }
+
+    /// Whoever was behind and has room again is told so, and what there is.
+    async fn begin_anew(&mut self) {
+        for at in 0..self.followers.len() {
+            // With room for more than this one note; otherwise it would soon be behind again.
+            let ready = |follower: &Follower| follower.behind && follower.notes.capacity() > super::WAITING / 2;
+            if !ready(&self.followers[at]) {
+                continue;
+            }
+            let interest = self.followers[at].interest.clone();
+            let mut told = self.initial(&interest, true).await;
+            told.push(Told::Ready);
+            self.heard(&told);
+            let place = self.place;
+            let follower = &mut self.followers[at];
+            follower.behind = follower.notes.try_send(Note { place, told }).is_err();
+        }
+    }
+}

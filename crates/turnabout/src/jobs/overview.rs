@@ -1,0 +1,55 @@
+//! The whole at a glance: executors, sums, rates; and following many jobs.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::Jobs;
+use super::feed::{Feed, Following, Interest, Position};
+use crate::clock::before;
+use crate::error::{Error, Result};
+use crate::store::overview::{GroupSum, Member, Sum, Tally, Whose};
+
+/// A page of groups holds no more.
+const MAX_GROUPS: u32 = 1000;
+
+impl Jobs {
+    /// All registered executors, by name.
+    pub async fn executors(&self) -> Result<Vec<Member>> {
+        self.store().overview().executors().await
+    }
+
+    /// Tells an executor to take no more jobs, or that it may again. It goes on with what it has in hand, and stays
+    /// registered. Says whether there is such an executor; it hears of it with its next heartbeat.
+    pub async fn drain(&self, executor: Uuid, drain: bool) -> Result<bool> {
+        self.store().overview().drain(executor, drain).await
+    }
+
+    /// Jobs by task, priority and state: the unfinished ones, and those that have ended within `window`.
+    pub async fn summary(&self, whose: &Whose, window: Duration) -> Result<Vec<Sum>> {
+        let since = before(self.store().clock().now(), window);
+        self.store().overview().sums(whose, since).await
+    }
+
+    /// How many jobs were submitted and have ended within `window`.
+    pub async fn tally(&self, whose: &Whose, window: Duration) -> Result<Tally> {
+        let since = before(self.store().clock().now(), window);
+        self.store().overview().tally(whose, since).await
+    }
+
+    /// Groups with unfinished jobs after this one, by name.
+    pub async fn groups(&self, whose: &Whose, after: &str, limit: u32) -> Result<Vec<GroupSum>> {
+        if !(1..=MAX_GROUPS).contains(&limit) {
+            let why = format!("{limit} is not from 1 to {MAX_GROUPS}");
+            return Err(Error::invalid("page size", why));
+        }
+        self.store().overview().groups(whose, after, limit).await
+    }
+
+    /// Follows many jobs: what they are, and what becomes of them. All who follow share one reader of the store. `from` is
+    /// where someone left off ([`Note::place`](super::Note)): if that is still known, only what changed since is told.
+    pub async fn follow(&self, interest: Interest, from: Option<Position>) -> Result<Following> {
+        let feed = self.inner.feed.get_or_init(|| Feed::new(self.store()));
+        feed.follow(interest, from).await
+    }
+}

@@ -1,0 +1,467 @@
+//! Executors, sums and hints.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::{World, cases, in_memory, job};
+use crate::job::{JobId, Priority, State, When};
+use crate::jobs::{Bulk, Jobs};
+use crate::lifecycle::Event;
+use crate::store::overview::{Hint, Sum, Whose};
+use crate::store::{Filter, NewJob};
+
+const HOLD: Duration = Duration::from_mins(1);
+
+async fn executors_are_listed_with_what_they_hold_and_can_be_drained(world: &World) {
+    let mut exec = world.executor().await;
+    let other = world.executor().await;
+    world.flood("a", 3).await;
+    exec.take(2).await;
+    let mut members = world.store.overview().executors().await.expect("it works");
+    assert_eq!(members.len(), 2);
+    members.sort_by_key(|member| std::cmp::Reverse(member.held));
+    assert_eq!((members[0].info.incarnation, members[0].held), (exec.incarnation, 2));
+    assert_eq!((members[1].info.incarnation, members[1].held), (other.incarnation, 0));
+    assert!(
+        members
+            .iter()
+            .all(|member| !member.draining && member.seen == world.clock.now())
+    );
+
+    assert!(
+        world
+            .store
+            .overview()
+            .drain(exec.incarnation, true)
+            .await
+            .expect("it works")
+    );
+    assert!(
+        !world
+            .store
+            .overview()
+            .drain(Uuid::new_v4(), true)
+            .await
+            .expect("nobody")
+    );
+    world.advance(Duration::from_secs(5));
+    assert!(
+        world
+            .store
+            .heartbeat(exec.incarnation, 1)
+            .await
+            .expect("it works")
+            .draining
+    );
+    assert!(
+        !world
+            .store
+            .heartbeat(other.incarnation, 1)
+            .await
+            .expect("it works")
+            .draining
+    );
+    let members = world.store.overview().executors().await.expect("it works");
+    assert!(members.iter().all(|member| member.seen == world.clock.now()));
+    assert_eq!(members.iter().filter(|member| member.draining).count(), 1);
+    assert!(
+        world
+            .store
+            .overview()
+            .drain(exec.incarnation, false)
+            .await
+            .expect("it works")
+    );
+    assert!(
+        !world
+            .store
+            .heartbeat(exec.incarnation, 2)
+            .await
+            .expect("it works")
+            .draining
+    );
+}
+
+async fn jobs_are_added_up_by_task_priority_and_state(world: &World) {
+    let mut exec = world.executor_of(&["default"], &["work", "mail"]).await;
+    let begin = world.clock.now();
+    let new = |group: &str, owner: &str, task: &str, items: u32| NewJob {
+        task: task.to_owned(),
+        owner: Some(owner.to_owned()),
+        items,
+        ..job(group)
+    };
+    world.add(new("a", "ada", "work", 2)).await;
+    world.add(new("a", "ada", "work", 4)).await;
+    world.add(new("b", "bob", "mail", 1)).await;
+    world
+        .add(NewJob {
+            priority: Some(Priority::High),
+            when: When::After(Duration::from_mins(1)),
+            ..new("b", "bob", "work", 1)
+        })
+        .await;
+    world.advance(Duration::from_secs(1));
+    let taken = exec.take(3).await;
+    for job in &taken {
+        let event = if job.task == "work" {
+            Event::Fail
+        } else {
+            Event::Succeed
+        };
+        exec.run(job, event).await;
+    }
+    let sums = async |whose: Whose, since| world.store.overview().sums(&whose, since).await.expect("it works");
+    let all = sums(Whose::default(), begin).await;
+    let brief = |sum: &Sum| {
+        (
+            sum.task.clone(),
+            sum.priority,
+            sum.state,
+            sum.jobs,
+            sum.items,
+            sum.failures(),
+        )
+    };
+    let found: Vec<_> = all.iter().map(brief).collect();
+    let expected = [
+        ("mail".to_owned(), Priority::Normal, State::Success, 1, 1, 0),
+        ("work".to_owned(), Priority::High, State::Waiting, 1, 1, 0),
+        ("work".to_owned(), Priority::Normal, State::Stuck, 2, 6, 2),
+    ];
+    assert_eq!(found, expected);
+    assert!(all.iter().all(|sum| sum.oldest == Some(begin)));
+    assert_eq!(all[0].first_started, Some(world.clock.now()));
+
+    let later = world.clock.now() + Duration::from_secs(1);
+    assert_eq!(
+        sums(Whose::default(), later).await.len(),
+        2,
+        "what ended before is not counted"
+    );
+    let hers = Whose {
+        group: Some("a".to_owned()),
+        owner: Some("ada".to_owned()),
+    };
+    assert_eq!(
+        sums(hers.clone(), begin).await.iter().map(|sum| sum.jobs).sum::<u64>(),
+        2
+    );
+    let nobodys = Whose {
+        owner: Some("bob".to_owned()),
+        ..hers
+    };
+    assert!(sums(nobodys, begin).await.is_empty());
+
+    let tally = async |whose: Whose, since| {
+        let tally = world.store.overview().tally(&whose, since).await.expect("it works");
+        (tally.submitted, tally.success, tally.failed, tally.cancelled)
+    };
+    assert_eq!(tally(Whose::default(), begin).await, (4, 1, 0, 0));
+    assert_eq!(tally(Whose::default(), later).await, (0, 0, 0, 0));
+    let group = Whose {
+        group: Some("b".to_owned()),
+        owner: None,
+    };
+    assert_eq!(tally(group, begin).await, (2, 1, 0, 0));
+}
+
+async fn groups_are_added_up_a_page_at_a_time(world: &World) {
+    let mut exec = world.executor().await;
+    for group in ["c", "a", "b/x"] {
+        world.flood(group, 2).await;
+    }
+    world
+        .add(NewJob {
+            when: When::After(Duration::from_mins(1)),
+            items: 7,
+            ..job("a")
+        })
+        .await;
+    let first = exec.take_one().await.group;
+    let groups = async |after: &str, limit| {
+        let whose = Whose::default();
+        world
+            .store
+            .overview()
+            .groups(&whose, after, limit)
+            .await
+            .expect("it works")
+    };
+    let all = groups("", 10).await;
+    let names: Vec<&str> = all.iter().map(|sum| sum.group.as_str()).collect();
+    assert_eq!(names, ["a", "b/x", "c"]);
+    for sum in &all {
+        let held = u64::from(sum.group == first);
+        let parked = u64::from(sum.group == "a");
+        assert_eq!((sum.ready, sum.parked, sum.held), (2 - held, parked, held), "{sum:?}");
+        assert_eq!(sum.items, 2 + 7 * parked);
+        assert_eq!(sum.oldest, Some(world.clock.now()));
+    }
+    assert_eq!(groups("a", 1).await, all[1..2]);
+    assert!(groups("c", 10).await.is_empty());
+    let one = Whose {
+        group: Some("c".to_owned()),
+        owner: None,
+    };
+    assert_eq!(
+        world.store.overview().groups(&one, "", 10).await.expect("it works"),
+        all[2..]
+    );
+}
+
+/// Hints after a number, once this job is among them: some stores write them a moment later.
+async fn hints_with(world: &World, after: i64, id: JobId) -> Vec<Hint> {
+    let looking = async {
+        loop {
+            let hints = world.store.overview().hints(after, 1000).await.expect("it works");
+            if hints.iter().any(|hint| hint.job == id) {
+                return hints;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let found = tokio::time::timeout(Duration::from_secs(10), looking).await;
+    found.expect("the hint comes")
+}
+
+async fn changes_are_hinted_at_while_someone_watches(world: &World) {
+    let mut exec = world.executor().await;
+    let before = world.add(job("a")).await;
+    let watched = world.store.overview().watch(HOLD).await.expect("it works");
+    let id = world
+        .add(NewJob {
+            owner: Some("ada".to_owned()),
+            ..job("b")
+        })
+        .await;
+    let hints = hints_with(world, watched.newest, id).await;
+    assert!(hints.iter().all(|hint| hint.job != before), "nobody watched then");
+    let hint = hints.last().expect("one");
+    assert_eq!((hint.group.as_str(), hint.owner.as_deref()), ("b", Some("ada")));
+    assert_eq!(hint.last, None, "it can be looked up");
+
+    let mut seen = hint.number;
+    let taken = exec.take(2).await;
+    for job in &taken {
+        exec.run(job, Event::Succeed).await;
+        let hints = hints_with(world, seen, job.id).await;
+        assert!(hints.windows(2).all(|pair| pair[0].number < pair[1].number));
+        seen = hints.last().expect("one").number;
+    }
+    world.happen(id, Event::Restart).await.expect("it may");
+    let hints = hints_with(world, seen, id).await;
+    seen = hints.last().expect("one").number;
+    world.happen(id, Event::Cancel).await.expect("it may");
+    hints_with(world, seen, id).await;
+}
+
+async fn an_epoch_lasts_as_long_as_someone_watches(world: &World) {
+    let first = world.store.overview().watch(HOLD).await.expect("it works");
+    world.advance(HOLD / 2);
+    assert_eq!(
+        world.store.overview().watch(HOLD).await.expect("it works").epoch,
+        first.epoch
+    );
+    world.advance(HOLD / 2);
+    let there = world.elsewhere().await;
+    let id = world.add(job("a")).await;
+    let hints = hints_with(&there, first.newest, id).await;
+    let second = there.store.overview().watch(HOLD).await.expect("it works");
+    assert_eq!(second.epoch, first.epoch, "wherever they are");
+    assert_eq!(Some(second.newest), hints.last().map(|hint| hint.number));
+    world.advance(HOLD * 2);
+    world.add(job("a")).await;
+    let third = world.store.overview().watch(HOLD).await.expect("it works");
+    assert!(third.epoch > second.epoch);
+    assert_eq!(third.newest, second.newest, "nobody watched");
+    world.advance(Duration::from_mins(10));
+    let id = world.add(job("a")).await;
+    let fourth = world.store.overview().watch(HOLD).await.expect("it works");
+    assert_eq!(fourth.forgotten, second.newest, "what is old is forgotten");
+    assert!(world.store.overview().hints(0, 10).await.expect("it works").is_empty());
+    world.happen(id, Event::Cancel).await.expect("it may");
+    let hints = hints_with(world, fourth.newest, id).await;
+    assert!(hints[0].number > fourth.forgotten, "numbers are not used again");
+}
+
+async fn a_job_that_is_not_kept_is_told_in_full_at_its_end(world: &World) {
+    let world = world.reopened(Duration::ZERO).await;
+    let mut exec = world.executor().await;
+    let watched = world.store.overview().watch(HOLD).await.expect("it works");
+    let ids = world.flood("a", 3).await;
+    let taken = exec.take(2).await;
+    exec.run(&taken[0], Event::Succeed).await;
+    exec.run(&taken[1], Event::FailForGood).await;
+    world.happen(ids[2], Event::Cancel).await.expect("it may");
+    let states = [State::Success, State::Failed, State::Cancelled];
+    for (id, state) in taken.iter().map(|job| job.id).chain([ids[2]]).zip(states) {
+        let looking = async {
+            loop {
+                let hints = world
+                    .store
+                    .overview()
+                    .hints(watched.newest, 1000)
+                    .await
+                    .expect("it works");
+                if let Some(last) = hints
+                    .into_iter()
+                    .filter(|hint| hint.job == id)
+                    .find_map(|hint| hint.last)
+                {
+                    return last;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let last = tokio::time::timeout(Duration::from_secs(10), looking)
+            .await
+            .expect("it is told");
+        assert_eq!((last.state, last.group.as_str()), (state, "a"));
+        assert_eq!(last.finished, Some(world.clock.now()));
+        assert_eq!(last.progress, if state == State::Success { 100 } else { 0 });
+        assert!(world.store.get(&[id]).await.expect("it works").is_empty());
+    }
+}
+
+async fn lists_look_into_subjects_and_times_and_can_be_counted(world: &World) {
+    let mut exec = world.executor().await;
+    let begin = world.clock.now();
+    let subjects = [
+        Some("Import of 100% of Ada's rows"),
+        None,
+        Some("export"),
+        Some("IMPORT _ again"),
+    ];
+    let mut ids = Vec::new();
+    for subject in subjects {
+        let new = NewJob {
+            subject: subject.map(str::to_owned),
+            ..job("a")
+        };
+        ids.push(world.add(new).await);
+        world.advance(Duration::from_secs(1));
+    }
+    let taken = exec.take_one().await;
+    exec.run(&taken, Event::Succeed).await;
+    let list = async |filter: Filter| {
+        let whole = Filter { limit: 100, ..filter };
+        let jobs = world.store.list(&whole).await.expect("it works");
+        let count = world.store.overview().count(&whole).await.expect("it works");
+        assert_eq!(count, jobs.len() as u64);
+        let found = jobs
+            .iter()
+            .map(|job| ids.iter().position(|id| *id == job.id).expect("one of them"));
+        found.collect::<Vec<usize>>()
+    };
+    let with = |text: &str| Filter {
+        subject: Some(text.to_owned()),
+        ..Filter::default()
+    };
+    assert_eq!(list(with("import")).await, [3, 0]);
+    assert_eq!(list(with("100%")).await, [0]);
+    assert_eq!(list(with("_")).await, [3]);
+    assert_eq!(list(with("'")).await, [0]);
+    assert_eq!(list(with("nothing")).await, Vec::<usize>::new());
+    let at = |seconds: u64| Some(begin + Duration::from_secs(seconds));
+    let between = |since, until| Filter {
+        since,
+        until,
+        ..Filter::default()
+    };
+    assert_eq!(list(between(at(1), None)).await, [3, 2, 1]);
+    assert_eq!(list(between(None, at(1))).await, [0]);
+    assert_eq!(list(between(at(1), at(3))).await, [2, 1]);
+    assert_eq!(list(between(at(3), at(1))).await, Vec::<usize>::new());
+    let few = Filter {
+        limit: 3,
+        ..Filter::default()
+    };
+    assert_eq!(
+        world.store.overview().count(&few).await.expect("it works"),
+        3,
+        "up to a limit"
+    );
+}
+
+/// A given id may be older than its job.
+async fn a_job_with_an_older_id_is_found_by_when_it_was_submitted(world: &World) {
+    let now = world.clock.now();
+    let id = JobId::at(now - Duration::from_hours(100));
+    let given = NewJob {
+        id,
+        id_given: true,
+        ..job("a")
+    };
+    world.add(given).await;
+    let filter = Filter {
+        since: Some(now),
+        until: Some(now + Duration::from_secs(1)),
+        limit: 10,
+        ..Filter::default()
+    };
+    let found = world.store.list(&filter).await.expect("it works");
+    assert_eq!(found.iter().map(|job| job.id).collect::<Vec<_>>(), [id]);
+}
+
+async fn many_jobs_are_changed_at_once(world: &World) {
+    let jobs = Jobs::on(world.store.clone());
+    let mut exec = world.executor().await;
+    world.flood("a", 30).await;
+    world.flood("b", 5).await;
+    for held in exec.take(10).await.iter().take(4) {
+        exec.run(held, Event::Succeed).await;
+    }
+    let ended = jobs.list().bulk_count(Bulk::Delete, 100).await.expect("it works");
+    let open = jobs.list().bulk_count(Bulk::Cancel, 100).await.expect("it works");
+    assert_eq!((ended, open), (4, 31), "as many as their states allow");
+    let none = jobs.list().state(State::Success).bulk_count(Bulk::Cancel, 100).await;
+    assert_eq!(none.expect("it works"), 0);
+
+    let group = || jobs.list().group("b").state(State::Waiting);
+    let waiting = group().count(100).await.expect("it works");
+    let done = group().bulk(Bulk::Cancel, 100).await.expect("it works");
+    assert_eq!((done.changed, done.skipped, done.more), (waiting, 0, false));
+    let page = jobs.list().group("b").state(State::Cancelled).await.expect("it works");
+    assert_eq!(page.jobs.len() as u64, waiting);
+
+    let cancelled = jobs.list().state(State::Cancelled);
+    let done = cancelled.bulk(Bulk::Restart, 100).await.expect("it works");
+    assert_eq!(done.changed, waiting);
+    let done = jobs.list().bulk(Bulk::Cancel, 10).await.expect("it works");
+    assert!(done.more && done.changed == 10, "{done:?}");
+    let done = jobs.list().bulk(Bulk::Delete, 100).await.expect("it works");
+    assert!(done.changed >= 4, "{done:?}");
+    assert_eq!(jobs.list().bulk_count(Bulk::Delete, 100).await.expect("it works"), 0);
+}
+
+async fn of_many_that_are_restarted_those_whose_key_is_taken_are_left_out(world: &World) {
+    let jobs = Jobs::on(world.store.clone());
+    let keyed = |key: &str| NewJob {
+        unique: Some(key.to_owned()),
+        ..job("a")
+    };
+    for key in ["x", "y"] {
+        let id = world.add(keyed(key)).await;
+        world.happen(id, Event::Cancel).await.expect("it may");
+    }
+    world.add(keyed("x")).await;
+    let done = jobs.list().bulk(Bulk::Restart, 100).await.expect("it works");
+    assert_eq!((done.changed, done.skipped), (1, 1));
+}
+
+cases!(
+    lists_look_into_subjects_and_times_and_can_be_counted,
+    a_job_with_an_older_id_is_found_by_when_it_was_submitted,
+    many_jobs_are_changed_at_once,
+    of_many_that_are_restarted_those_whose_key_is_taken_are_left_out,
+    executors_are_listed_with_what_they_hold_and_can_be_drained,
+    jobs_are_added_up_by_task_priority_and_state,
+    groups_are_added_up_a_page_at_a_time,
+    changes_are_hinted_at_while_someone_watches,
+    an_epoch_lasts_as_long_as_someone_watches,
+    a_job_that_is_not_kept_is_told_in_full_at_its_end,
+);
+
+in_memory!(changes_are_hinted_at_while_someone_watches);

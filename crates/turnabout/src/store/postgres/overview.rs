@@ -1,0 +1,128 @@
+//! Executors and sums, for those who look after the whole.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::connect::failed;
+use crate::error::{Error, Result};
+use crate::job::{Priority, State};
+use crate::store::overview::{COUNTED, GroupSum, Hint, Member, Overview, Sum, Tally, Watched, Whose};
+use crate::store::{ExecutorInfo, Filter};
+
+impl PostgresStore {
+    /// Rows for operators: planned for what is asked, and not kept prepared.
+    pub(super) async fn look(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>> {
+        let client = self.client().await?;
+        client.query(sql, params).await.map_err(failed(doing))
+    }
+}
+
+fn damaged(what: &'static str) -> Error {
+    Error::Store {
+        doing: "adding up jobs",
+        cause: format!("a {what} in the database is none that this program knows").into(),
+        transient: false,
+    }
+}
+
+#[async_trait]
+impl Overview for PostgresStore {
+    async fn executors(&self) -> Result<Vec<Member>> {
+        let rows = self.look("looking at executors", &self.sql.executors, &[]).await?;
+        let member = |row: &Row| Member {
+            info: ExecutorInfo {
+                incarnation: row.get(0),
+                name: row.get(1),
+                slots: row.get::<_, i32>(2) as u32,
+                queues: row.get(3),
+                tasks: row.get(4),
+                version: row.get(5),
+                beat: row.get(6),
+            },
+            seen: row.get(7),
+            held: row.get::<_, i64>(8) as u64,
+            draining: row.get(9),
+        };
+        Ok(rows.iter().map(member).collect())
+    }
+
+    async fn drain(&self, executor: Uuid, drain: bool) -> Result<bool> {
+        let client = self.client().await?;
+        let drained = client.execute(&self.sql.drain, &[&executor, &drain]).await;
+        Ok(drained.map_err(failed("draining an executor"))? > 0)
+    }
+
+    async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>> {
+        let params: [&(dyn ToSql + Sync); 3] = [&whose.group, &whose.owner, &since];
+        let rows = self.look("adding up jobs", &self.sql.sums, &params).await?;
+        let count = |row: &Row, at: usize| row.get::<_, Option<i64>>(at).unwrap_or(0) as u64;
+        rows.iter()
+            .map(|row| {
+                Ok(Sum {
+                    task: row.get(0),
+                    priority: Priority::from_code(row.get(1)).ok_or_else(|| damaged("priority"))?,
+                    state: State::from_code(row.get(2)).ok_or_else(|| damaged("state"))?,
+                    jobs: count(row, 3),
+                    items: count(row, 4),
+                    attempts: count(row, 5),
+                    oldest: row.get(6),
+                    first_started: row.get(7),
+                })
+            })
+            .collect()
+    }
+
+    async fn groups(&self, whose: &Whose, after: &str, limit: u32) -> Result<Vec<GroupSum>> {
+        let limit = i64::from(limit);
+        let params: [&(dyn ToSql + Sync); 4] = [&whose.group, &whose.owner, &after, &limit];
+        let rows = self.look("adding up groups", &self.sql.group_sums, &params).await?;
+        let sum = |row: &Row| {
+            let count = |at: usize| row.get::<_, Option<i64>>(at).unwrap_or(0) as u64;
+            GroupSum {
+                group: row.get(0),
+                ready: count(1),
+                parked: count(2),
+                held: count(3),
+                items: count(4),
+                oldest: row.get(5),
+            }
+        };
+        Ok(rows.iter().map(sum).collect())
+    }
+
+    async fn count(&self, filter: &Filter) -> Result<u64> {
+        self.count_matching(filter).await
+    }
+
+    async fn tally(&self, whose: &Whose, since: Timestamp) -> Result<Tally> {
+        let limit = i64::from(COUNTED);
+        let params: [&(dyn ToSql + Sync); 4] = [&whose.group, &whose.owner, &since, &limit];
+        let rows = self.look("counting jobs", &self.sql.tally, &params).await?;
+        let count = |at: usize| rows.first().map_or(0, |row| row.get::<_, i64>(at) as u64);
+        Ok(Tally {
+            submitted: count(0),
+            success: count(1),
+            failed: count(2),
+            cancelled: count(3),
+        })
+    }
+
+    async fn watch(&self, hold: Duration) -> Result<Watched> {
+        self.begin_watching(hold).await
+    }
+
+    async fn hints(&self, after: i64, limit: u32) -> Result<Vec<Hint>> {
+        self.read_hints(after, limit).await
+    }
+}

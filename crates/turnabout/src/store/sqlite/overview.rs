@@ -1,0 +1,162 @@
+//! Executors and sums, for those who look after the whole.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rusqlite::{Row, params};
+use uuid::Uuid;
+
+use super::desk::Tx;
+use super::fault::Fault;
+use super::rows::{bytes, code, micros, moment, uuid};
+use super::{SqliteStore, feed, views};
+use crate::error::Result;
+use crate::job::{JobId, Priority, State};
+use crate::store::overview::{COUNTED, GroupSum, Hint, Member, Overview, Sum, Tally, Watched, Whose};
+use crate::store::{ExecutorInfo, Filter};
+
+#[async_trait]
+impl Overview for SqliteStore {
+    async fn executors(&self) -> Result<Vec<Member>> {
+        self.read("looking at executors", |tx| executors(tx)).await
+    }
+
+    async fn drain(&self, executor: Uuid, drain: bool) -> Result<bool> {
+        self.write("draining an executor", move |tx| {
+            let mut statement = tx.connection.prepare_cached(sql!("drain"))?;
+            Ok(statement.execute(params![bytes(&executor), drain])? > 0)
+        })
+        .await
+    }
+
+    async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>> {
+        let whose = whose.clone();
+        self.read("adding up jobs", move |tx| sums(tx, &whose, since)).await
+    }
+
+    async fn groups(&self, whose: &Whose, after: &str, limit: u32) -> Result<Vec<GroupSum>> {
+        let (whose, after) = (whose.clone(), after.to_owned());
+        self.read("adding up groups", move |tx| groups(tx, &whose, &after, limit))
+            .await
+    }
+
+    async fn count(&self, filter: &Filter) -> Result<u64> {
+        let filter = filter.clone();
+        self.read("counting jobs", move |tx| views::count(tx, &filter)).await
+    }
+
+    async fn tally(&self, whose: &Whose, since: Timestamp) -> Result<Tally> {
+        let whose = whose.clone();
+        self.read("counting jobs", move |tx| tally(tx, &whose, since)).await
+    }
+
+    async fn watch(&self, hold: Duration) -> Result<Watched> {
+        self.write("watching jobs", move |tx| feed::watch(tx, hold)).await
+    }
+
+    async fn hints(&self, after: i64, limit: u32) -> Result<Vec<Hint>> {
+        self.read("looking for changes", move |tx| feed::hints(tx, after, limit))
+            .await
+    }
+}
+
+fn executors(tx: &Tx<'_>) -> Result<Vec<Member>, Fault> {
+    let names = |row: &Row<'_>, at: usize| -> rusqlite::Result<Vec<String>> {
+        let text: String = row.get(at)?;
+        Ok(serde_json::from_str(&text).unwrap_or_default())
+    };
+    let members = tx
+        .connection
+        .prepare_cached(sql!("executors"))?
+        .query_map([], |row| {
+            Ok(Member {
+                info: ExecutorInfo {
+                    incarnation: uuid(row, 0)?,
+                    name: row.get(1)?,
+                    slots: row.get(2)?,
+                    queues: names(row, 3)?,
+                    tasks: names(row, 4)?,
+                    version: row.get(5)?,
+                    beat: row.get(6)?,
+                },
+                seen: moment(row.get(7)?),
+                held: row.get::<_, i64>(8)? as u64,
+                draining: row.get(9)?,
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(members)
+}
+
+fn sums(tx: &Tx<'_>, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>, Fault> {
+    let sum = |row: &Row<'_>| {
+        let time =
+            |at: usize| -> rusqlite::Result<Option<Timestamp>> { Ok(row.get::<_, Option<i64>>(at)?.map(moment)) };
+        Ok(Sum {
+            task: row.get(0)?,
+            priority: code(row, 1, Priority::from_code)?,
+            state: code(row, 2, State::from_code)?,
+            jobs: row.get::<_, i64>(3)? as u64,
+            items: row.get::<_, i64>(4)? as u64,
+            attempts: row.get::<_, i64>(5)? as u64,
+            oldest: time(6)?,
+            first_started: time(7)?,
+        })
+    };
+    let mut sums: Vec<Sum> = tx
+        .connection
+        .prepare_cached(sql!("sums_live"))?
+        .query_map(params![whose.group, whose.owner], sum)?
+        .collect::<Result<_, _>>()?;
+    let mut ended = tx.connection.prepare_cached(sql!("sums_ended"))?;
+    for row in ended.query_map(params![whose.group, whose.owner, micros(since)], sum)? {
+        sums.push(row?);
+    }
+    sums.sort_by(|a, b| (&a.task, a.priority, a.state).cmp(&(&b.task, b.priority, b.state)));
+    Ok(sums)
+}
+
+fn groups(tx: &Tx<'_>, whose: &Whose, after: &str, limit: u32) -> Result<Vec<GroupSum>, Fault> {
+    let groups = tx
+        .connection
+        .prepare_cached(sql!("group_sums"))?
+        .query_map(params![whose.group, whose.owner, after, limit], |row| {
+            let count = |at: usize| row.get::<_, i64>(at).map(|n| n as u64);
+            Ok(GroupSum {
+                group: row.get(0)?,
+                ready: count(1)?,
+                parked: count(2)?,
+                held: count(3)?,
+                items: count(4)?,
+                oldest: row.get::<_, Option<i64>>(5)?.map(moment),
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(groups)
+}
+
+fn tally(tx: &Tx<'_>, whose: &Whose, since: Timestamp) -> Result<Tally, Fault> {
+    let floor = JobId::floor(since);
+    let new = params![whose.group, whose.owner, micros(since), bytes(&floor.0), COUNTED];
+    let submitted: i64 = tx
+        .connection
+        .prepare_cached(sql!("tally_new"))?
+        .query_row(new, |row| row.get(0))?;
+    let mut tally = Tally {
+        submitted: submitted as u64,
+        ..Tally::default()
+    };
+    let mut ended = tx.connection.prepare_cached(sql!("tally_ended"))?;
+    let mut rows = ended.query(params![whose.group, whose.owner, micros(since), COUNTED])?;
+    while let Some(row) = rows.next()? {
+        let jobs = row.get::<_, i64>(1)? as u64;
+        match code(row, 0, State::from_code)? {
+            State::Success => tally.success = jobs,
+            State::Failed => tally.failed = jobs,
+            State::Cancelled => tally.cancelled = jobs,
+            _ => {}
+        }
+    }
+    Ok(tally)
+}

@@ -1,0 +1,2 @@
+-- Until when someone watches. One row.
+SELECT until FROM feed

@@ -1,0 +1,2 @@
+-- Forgets old hints. A range of the primary key.
+DELETE FROM hint WHERE number <= ?1

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed, no_connection};
+use super::patience::Doubt;
 use crate::error::Result;
 use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
@@ -73,6 +74,8 @@ impl PostgresStore {
 
     pub(super) async fn beat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
         let failed = failed("keeping the lease");
+        // Whoever waits for this gives up in time for another try, which must not get the same connection.
+        let doubt = Doubt::about(&self.pulse);
         let client = self.pulse.get().await.map_err(no_connection)?;
         let now = self.options.clock.manual();
         let echo = self.ear.beat();
@@ -87,6 +90,7 @@ impl PostgresStore {
             client.query(&peers, &[]),
         );
         let updated = updated.map_err(&failed)?;
+        doubt.dispel();
         if let Some(row) = &updated {
             self.watched_until(row.try_get(1).ok());
         }

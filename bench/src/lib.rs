@@ -11,8 +11,7 @@
 //!
 //! And `turnabout lab` ([`lab`]): how fair it is.
 //!
-//! A scenario is a function from a place and its sizes to a `report::Measured`. What handlers' progress and log lines
-//! cost belongs in `scenario/telling.rs`, as soon as handlers can report them.
+//! A scenario is a function from a place and its sizes to a `report::Measured`, or several.
 
 mod ceiling;
 mod compare;
@@ -35,7 +34,7 @@ pub use options::Bench;
 use options::{Options, Scenario, Tool};
 use place::{Place, Store};
 use report::Report;
-use scenario::{cost, drain, flood, idle, latency, memory, steady, submit};
+use scenario::{cost, drain, flood, idle, latency, memory, steady, submit, telling};
 
 /// Runs the command.
 pub async fn run(bench: Bench) -> Result<()> {
@@ -82,6 +81,11 @@ async fn round(options: &Options, store: Store, repeat: u32, report: &mut Report
             Scenario::Steady => report.add(steady::run(&place, options.rate, options.seconds()).await?, repeat)?,
             Scenario::Latency => report.add(latency::run(&place, sizes.latency).await?, repeat)?,
             Scenario::Flood => report.add(flood::run(&place, sizes.flood).await?, repeat)?,
+            Scenario::Telling => {
+                for measured in telling::run(&place, sizes.telling, options.slots).await? {
+                    report.add(measured, repeat)?;
+                }
+            }
             Scenario::Cost => {
                 for history in options.histories() {
                     for measured in cost::run(&place, sizes.bulk, options.slots, history).await? {

@@ -98,6 +98,7 @@ pub(crate) enum Scenario {
     Steady,
     Latency,
     Flood,
+    Telling,
     Cost,
     Idle,
     Memory,
@@ -109,6 +110,7 @@ pub(crate) struct Sizes {
     pub(crate) single: u64,
     pub(crate) latency: u64,
     pub(crate) flood: u64,
+    pub(crate) telling: u64,
     pub(crate) memory: u64,
 }
 
@@ -141,6 +143,7 @@ impl Options {
             single: size(8_000, 800),
             latency: size(300, 100),
             flood: size(10_000, 1_000),
+            telling: size(20_000, 2_000),
             memory: size(1_000_000, 20_000),
         }
     }

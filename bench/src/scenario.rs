@@ -9,3 +9,4 @@ pub(crate) mod memory;
 mod proxy;
 pub(crate) mod steady;
 pub(crate) mod submit;
+pub(crate) mod telling;

@@ -1,42 +1,80 @@
-//! The command line: one file for each command.
+//! The command line: one file for each command, or for a few that belong together.
 
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
-pub(crate) mod cancel;
-mod database;
-pub(crate) mod list;
+pub(crate) mod change;
+mod client;
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod few;
+mod filter;
+pub(crate) mod global;
+pub(crate) mod jobs;
+pub(crate) mod logs;
+pub(crate) mod overview;
 mod print;
 pub(crate) mod serve;
 pub(crate) mod show;
 mod signals;
 pub(crate) mod submit;
+mod wait;
 
-use database::Database;
+pub(crate) use crate::config::value::duration;
+use global::Global;
 
 /// Runs background jobs, and is fair to all groups.
 #[derive(Debug, clap::Parser)]
 #[command(name = "turnabout", version)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) database: Database,
+    pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    /// Run jobs, until SIGTERM or Ctrl-C
+    /// Run jobs and answer requests, until SIGTERM or Ctrl-C
     Serve(serve::Serve),
-    /// Submit a job
+    /// Run jobs only: the same as `serve --no-api`
+    Executor(serve::RunExecutor),
+    /// Submit a job, or many from a file
     Submit(submit::Submit),
     /// List jobs, newest first
-    List(list::List),
+    #[command(visible_alias = "list")]
+    Jobs(jobs::ListJobs),
     /// Show a job, and why it waits
     Show(show::Show),
-    /// Cancel a job
-    Cancel(cancel::Cancel),
+    /// Show what the handler of a job has written
+    Logs(logs::Logs),
+    /// Cancel jobs that have not ended
+    Cancel(change::Change),
+    /// Make jobs that have ended wait again
+    Restart(change::Change),
+    /// Forget jobs that have ended
+    Delete(change::Change),
+    /// Make jobs that wait more or less urgent
+    Priority(change::SetPriority),
+    /// Count jobs by task, priority and state
+    Summary(overview::Overview),
+    /// Show the groups that have unfinished jobs
+    Groups(overview::Overview),
+    /// Show who runs jobs
+    Executors(overview::Overview),
+    /// Have an executor take no more jobs
+    Drain(overview::Drain),
+    /// Show the settings in force, and where each came from
+    Config(config::ShowConfig),
+    /// Make a token for the API
+    Token(few::MakeToken),
+    /// Bring the tables of a database up to date
+    Migrate,
+    /// Print what a shell needs to complete these commands
+    Completions(few::Completions),
+    /// Watch a hundred groups share a few slots, one of which floods
+    Demo(demo::Demo),
     /// Measure how fast jobs are submitted, run and shared out on this machine
     Bench(turnabout_bench::Bench),
     /// Show how fair each rule is, with simulated and real executors
@@ -47,7 +85,7 @@ pub(crate) enum Command {
 /// overrides both.
 pub(crate) fn log_to_stderr(command: &Command) {
     let level = match command {
-        Command::Serve(_) => "info",
+        Command::Serve(_) | Command::Executor(_) => "info",
         _ => "warn",
     };
     tracing_subscriber::fmt()
@@ -57,34 +95,12 @@ pub(crate) fn log_to_stderr(command: &Command) {
         .init();
 }
 
-/// A duration as people write it: `90s`, `5 minutes`, `1 day 2h`.
-pub(crate) fn duration(text: &str) -> Result<std::time::Duration, String> {
-    let span: jiff::Span = text
-        .parse()
-        .map_err(|_| "write it with units, such as `90s`, `5 minutes` or `1 day`".to_owned())?;
-    let duration = span
-        .to_duration(jiff::SpanRelativeTo::days_are_24_hours())
-        .map_err(|_| "years and months differ in length; say it in days".to_owned())?;
-    duration.try_into().map_err(|_| "it is negative".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn the_command_line_is_consistent() {
         <Cli as clap::CommandFactory>::command().debug_assert();
-    }
-
-    #[test]
-    fn durations_are_written_as_people_do() {
-        for (text, seconds) in [("90s", 90), ("5 minutes", 300), ("1 day 2h", 93_600), ("0s", 0)] {
-            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
-        }
-        for bad in ["90", "-5s", "1 month", "soon", ""] {
-            duration(bad).expect_err(bad);
-        }
     }
 }

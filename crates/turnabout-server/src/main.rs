@@ -4,24 +4,41 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::cli::{Cli, Command, cancel, list, serve, show, submit};
+use crate::api::types::BulkVerb;
+use crate::cli::{Cli, Command, change, demo, few, jobs, logs, overview, serve, show, submit};
 
 mod api;
 mod auth;
 mod cli;
+mod config;
 mod tasks;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Cli { database, command } = Cli::parse();
+    let Cli { global, command } = Cli::parse();
     cli::log_to_stderr(&command);
+    let global = &global;
     let done = match command {
-        Command::Serve(args) => serve::run(&database, args).await,
-        Command::Submit(args) => submit::run(&database, args).await,
-        Command::List(args) => list::run(&database, args).await,
-        Command::Show(args) => show::run(&database, args).await,
-        Command::Cancel(args) => cancel::run(&database, args).await,
-        // It makes stores of its own.
+        Command::Serve(args) => serve::run(global, args).await,
+        Command::Executor(args) => serve::run(global, args.into()).await,
+        Command::Submit(args) => submit::run(global, args).await,
+        Command::Jobs(args) => jobs::run(global, args).await,
+        Command::Show(args) => show::run(global, args).await,
+        Command::Logs(args) => logs::run(global, args).await,
+        Command::Cancel(args) => change::run(global, BulkVerb::Cancel, args).await,
+        Command::Restart(args) => change::run(global, BulkVerb::Restart, args).await,
+        Command::Delete(args) => change::run(global, BulkVerb::Delete, args).await,
+        Command::Priority(args) => change::set_priority(global, args).await,
+        Command::Summary(args) => overview::summary(global, args).await,
+        Command::Groups(args) => overview::groups(global, args).await,
+        Command::Executors(args) => overview::executors(global, args).await,
+        Command::Drain(args) => overview::drain(global, args).await,
+        Command::Config(args) => cli::config::run(global, &args),
+        Command::Token(args) => few::token(&args),
+        Command::Migrate => few::migrate(global).await,
+        Command::Completions(args) => few::completions(&args),
+        // They make stores of their own.
+        Command::Demo(args) => demo::run(args).await,
         Command::Bench(args) => turnabout_bench::run(args).await.map(|()| ExitCode::SUCCESS),
         Command::Lab(args) => turnabout_bench::lab::run(args).await.map(|()| ExitCode::SUCCESS),
     };

@@ -1,5 +1,87 @@
-//! The tasks that the program knows by itself.
+//! The tasks that the program knows: those of the configuration, and `sleep`.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use serde_json::value::RawValue;
+use turnabout::lifecycle::Policy;
+use turnabout::{Context, Executor, TaskSettings};
+
+mod command;
+mod signature;
 mod sleep;
+pub(crate) mod template;
+mod url;
 
-pub(crate) use sleep::sleep;
+pub(crate) use command::kill_all;
+
+use crate::config::{Config, Task};
+use command::Program;
+use url::Endpoint;
+
+/// Tasks that need no configuration, and may have one nevertheless.
+pub(crate) const BUILT_IN: [&str; 1] = ["sleep"];
+
+/// No connection takes so long to be made.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Gives an executor all tasks.
+pub(crate) fn add_all(mut executor: Executor, config: &Config) -> anyhow::Result<Executor> {
+    let client = reqwest::Client::builder()
+        .user_agent(concat!("turnabout/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        // Whoever answers elsewhere was not meant to be sent the arguments, nor their signature.
+        .redirect(reqwest::redirect::Policy::none())
+        .build()?;
+    let plain = Task::default();
+    let mut sleep = settings("sleep", config.tasks.get("sleep").unwrap_or(&plain), config);
+    if config
+        .tasks
+        .get("sleep")
+        .is_none_or(|task| task.retry_delay == crate::config::value::Inherit::Inherited)
+    {
+        sleep.policy.retry_delay = sleep::RETRY_DELAY;
+    }
+    executor = executor.task_named(sleep, sleep::sleep);
+    for (name, task) in &config.tasks {
+        let settings = settings(name, task, config);
+        let wrong = |error: String| anyhow!("the task `{name}`: {error}");
+        if let Some(command) = &task.command {
+            let program = Arc::new(Program::new(command, task, config.executor.grace).map_err(wrong)?);
+            executor = executor.task_named(settings, move |cx: Context, args: Box<RawValue>| {
+                let program = Arc::clone(&program);
+                async move { program.run(cx, args).await }
+            });
+        } else if let Some(url) = &task.url {
+            let endpoint = Arc::new(Endpoint::new(&client, url, task).map_err(wrong)?);
+            executor = executor.task_named(settings, move |cx: Context, args: Box<RawValue>| {
+                let endpoint = Arc::clone(&endpoint);
+                async move { endpoint.call(cx, args).await }
+            });
+        }
+    }
+    Ok(executor)
+}
+
+/// A task's settings as the library knows them.
+fn settings(name: &str, task: &Task, config: &Config) -> TaskSettings {
+    let all = &config.executor;
+    let mut settings = TaskSettings::named(name);
+    settings.queue.clone_from(&task.queue);
+    settings.priority = task.priority;
+    settings.policy = Policy {
+        retries: task.retries.over(all.retries),
+        retry_delay: task.retry_delay.over(all.retry_delay),
+        retry_cap: task.retry_cap.over(all.retry_cap),
+        jitter: task.jitter,
+        restartable: task.restartable,
+    };
+    settings.time_limit = task.time_limit.over(all.time_limit);
+    settings
+}
+
+/// The trace that a job belongs to, where its submitter said so.
+fn traceparent(cx: &Context) -> Option<&str> {
+    cx.meta().get("traceparent").map(String::as_str)
+}

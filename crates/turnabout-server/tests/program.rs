@@ -6,10 +6,20 @@
 mod benchmark;
 #[path = "program/cases.rs"]
 mod cases;
+#[path = "program/commands.rs"]
+mod commands;
+#[path = "program/crash.rs"]
+mod crash;
 #[path = "program/database.rs"]
 mod database;
+#[path = "program/line.rs"]
+mod line;
 #[path = "program/place.rs"]
 mod place;
+#[path = "program/settings.rs"]
+mod settings;
+#[path = "program/urls.rs"]
+mod urls;
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -38,6 +48,21 @@ on_both_stores! {
     cases::a_shutdown_past_its_deadline_gives_running_jobs_back,
     cases::a_server_that_was_told_to_stop_leaves_nothing_claimed,
     cases::a_second_signal_ends_the_server_at_once,
+    commands::a_program_tells_how_far_it_is_and_its_last_line_is_the_result,
+    commands::exit_codes_decide_whether_a_program_is_tried_again,
+    commands::a_program_that_ignores_the_request_to_end_is_gone_with_its_children_after_a_cancel,
+    commands::a_program_whose_time_is_up_is_ended_with_its_children,
+    commands::a_shutdown_ends_programs_and_gives_their_jobs_back,
+    commands::ten_megabytes_on_one_line_and_bytes_that_are_no_text_do_no_harm,
+    commands::output_past_its_limit_is_thrown_away_and_the_result_is_not,
+    commands::a_program_that_does_not_exist_is_named_and_tried_again,
+    commands::arguments_arrive_as_they_are_whatever_they_contain,
+    commands::a_program_is_told_about_its_job_and_not_about_our_secrets,
+    urls::an_address_is_sent_the_arguments_and_its_answer_is_the_result,
+    urls::an_answer_decides_whether_an_address_is_called_again,
+    line::the_same_commands_work_on_a_server_and_on_a_database,
+    line::jobs_are_submitted_from_a_file_and_from_standard_input,
+    line::the_exit_code_of_a_wait_tells_how_the_job_ended,
     benchmark::every_scenario_of_the_benchmark_gives_results_and_a_table,
     benchmark::the_program_takes_part_in_a_comparison_with_other_queues,
 }
@@ -70,7 +95,7 @@ fn mistakes_are_answered_with_what_would_be_right() {
             &["submit", "sleep", "--database", "mysql://ada:secret@host/db"],
             "postgres://",
         ),
-        (&["serve", "--slots", "0"], "slots"),
+        (&["serve", "--slots", "0"], "at least one slot"),
         (&["show", "42", "--database", "sqlite://turnabout.db"], "UUID"),
     ];
     for (args, part) in complaints {

@@ -79,6 +79,23 @@ impl Server {
     }
 }
 
+impl Server {
+    /// The API without a socket, for the command line on a database: whoever can open that may do anything.
+    pub(crate) fn inside(self) -> anyhow::Result<axum::Router> {
+        let settings = self.settings;
+        openapi::router(Arc::new(Inner {
+            jobs: self.jobs,
+            gate: Gate::new(settings.address, Vec::new(), None)?,
+            limiter: Limiter::new(settings.rate),
+            guesses: Limiter::new(GUESSES),
+            settings,
+            executor: None,
+            stop: self.stop,
+            ending: CancellationToken::new(),
+        }))
+    }
+}
+
 /// A server that has its address.
 pub(crate) struct Bound {
     listener: TcpListener,

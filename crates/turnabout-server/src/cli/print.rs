@@ -3,7 +3,11 @@
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 
-use turnabout::{Job, State};
+use comfy_table::{Table, presets};
+use jiff::Timestamp;
+use turnabout::State;
+
+use crate::api::types::JobView;
 
 /// Writes a line (or several) to standard output. That nobody reads on (`| head`) is no error.
 pub(super) fn out(text: &str) -> anyhow::Result<()> {
@@ -19,12 +23,12 @@ pub(super) fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {
 }
 
 /// A job's state in a few words: `stuck (error), attempt 2: connection refused`.
-pub(super) fn standing(job: &Job) -> String {
+pub(super) fn standing(job: &JobView) -> String {
     let mut text = job.state.to_string();
     if job.cancelling {
         text.push_str(", cancelling");
     }
-    if let Some(reason) = job.reason {
+    if let Some(reason) = &job.reason {
         let _ = write!(text, " ({reason})");
     }
     if job.state == State::Running && (job.progress > 0 || job.step.is_some()) {
@@ -51,26 +55,29 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// Rows under a head, each column as wide as its widest cell.
-pub(super) fn table<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
-    let mut lines = vec![head.map(str::to_owned)];
-    lines.extend(rows);
-    let width = |column: usize| {
-        lines
-            .iter()
-            .map(|cells| cells[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let print = |cells: &[String; N]| {
-        let padded: Vec<String> = cells
-            .iter()
-            .zip(&widths)
-            .map(|(cell, &width)| format!("{cell:<width$}"))
-            .collect();
-        padded.join("  ").trim_end().to_owned()
-    };
-    lines.iter().map(print).collect::<Vec<_>>().join("\n")
+pub(super) fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(head);
+    for row in rows {
+        table.add_row(row.map(|cell| one_line(&cell)));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let text = table.to_string();
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// How long ago, in one unit: `3 m`.
+pub(super) fn ago(moment: Option<Timestamp>) -> String {
+    let Some(moment) = moment else { return "-".to_owned() };
+    let seconds = moment.duration_until(Timestamp::now()).as_secs().max(0);
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} m", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
 }
 
 #[cfg(test)]
@@ -79,8 +86,8 @@ mod tests {
 
     #[test]
     fn columns_of_a_table_line_up() {
-        let rows = [["1".to_owned(), "éé".to_owned()], ["200".to_owned(), String::new()]];
-        assert_eq!(table(["A", "B"], rows.into_iter()), "A    B\n1    éé\n200");
+        let rows = [["1".to_owned(), "\u{e9}\u{e9}".to_owned()], ["200".to_owned(), "a\nb".to_owned()]];
+        assert_eq!(table(["A", "B"], rows), "A    B\n1    \u{e9}\u{e9}\n200  a b");
     }
 
     #[test]

@@ -1,67 +1,85 @@
-//! `turnabout serve`: the API and an executor in the foreground, until they are told to stop.
+//! `turnabout serve` and `turnabout executor`: the API and an executor in the foreground, until they are told to stop.
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use turnabout::{Executor, ExecutorHandle};
+use turnabout::{Executor, ExecutorHandle, Jobs, LogLimits};
 
-use super::database::Database;
+use super::global::{self, Global};
 use super::signals::Signals;
-use crate::api::{ApiSettings, Bound, Server};
+use crate::api::{Bound, Server};
+use crate::config::{Config, Flags};
 use crate::tasks;
 
 /// The exit code by which shells know that a program was interrupted.
 const INTERRUPTED: i32 = 130;
+/// Programs are killed after the grace period; then their handlers have so long to see it.
+const REAPING: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
-    /// How many jobs run at a time [default: the number of processors]
-    #[arg(long, value_name = "N", env = "TURNABOUT_SLOTS")]
-    slots: Option<u32>,
-    /// A queue whose jobs are taken; may be given several times
-    #[arg(long = "queue", value_name = "NAME", default_value = "default")]
-    queues: Vec<String>,
-    /// How long running jobs may go on after SIGTERM or Ctrl-C
-    #[arg(long, value_name = "DURATION", default_value = "30 seconds", value_parser = super::duration)]
-    deadline: Duration,
-    /// Where the API listens
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        env = "TURNABOUT_ADDRESS",
-        default_value = "127.0.0.1:7878"
-    )]
-    address: SocketAddr,
+    /// Run no jobs: others do
+    #[arg(long, conflicts_with = "no_api")]
+    no_executor: bool,
+    /// Answer no requests: others do
+    #[arg(long)]
+    no_api: bool,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// `turnabout executor`: the same without the API.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunExecutor {
+    #[command(flatten)]
+    flags: Flags,
+}
+
+impl From<RunExecutor> for Serve {
+    fn from(args: RunExecutor) -> Self {
+        Self {
+            no_executor: false,
+            no_api: true,
+            flags: args.flags,
+        }
+    }
 }
 
 /// What serves.
 struct Parts {
-    executor: Arc<ExecutorHandle>,
-    api: Bound,
+    executor: Option<Arc<ExecutorHandle>>,
+    api: Option<Bound>,
     /// Cancelled by a caller of the API who wants the program to end.
     stop: CancellationToken,
 }
 
-pub(crate) async fn run(database: &Database, args: Serve) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode> {
     // First of all, so that no signal finds the program half started.
     let mut signals = Signals::listen()?;
-    let deadline = args.deadline;
+    let config = global.sources(&args.flags).read()?;
     let parts = tokio::select! {
-        parts = start(database, args) => parts?,
+        parts = start(&config, &args) => parts?,
         // Nothing was taken yet. Returning would wait for a connection, perhaps for long.
         () = signals.next() => std::process::exit(INTERRUPTED),
     };
     let Parts { executor, api, stop } = parts;
-    tracing::info!(
-        "serving the jobs in {} on http://{}; Ctrl-C stops",
-        database.name(),
-        api.address()
-    );
+    let place = api.as_ref().map_or_else(String::new, |api| format!(" on http://{}", api.address()));
+    tracing::info!("serving the jobs in {}{place}; Ctrl-C stops", config.store.database.shown());
     let over = CancellationToken::new();
-    let mut api = tokio::spawn(api.run(over.clone()));
+    let mut api = tokio::spawn({
+        let over = over.clone();
+        async move {
+            match api {
+                Some(api) => api.run(over).await,
+                None => {
+                    over.cancelled().await;
+                    Ok(())
+                }
+            }
+        }
+    });
 
     tokio::select! {
         () = signals.next() => {}
@@ -70,30 +88,64 @@ pub(crate) async fn run(database: &Database, args: Serve) -> anyhow::Result<Exit
     }
     tracing::info!("shutting down; a second signal ends the program at once");
     over.cancel();
+    let shutdown = async {
+        if let Some(executor) = executor {
+            executor.shutdown(config.executor.shutdown_deadline).await;
+        }
+    };
     tokio::select! {
-        _ = async { tokio::join!(executor.shutdown(deadline), api) } => Ok(ExitCode::SUCCESS),
+        _ = async { tokio::join!(shutdown, api) } => Ok(ExitCode::SUCCESS),
         () = signals.next() => {
             tracing::warn!("ended at once; other executors take the running jobs over when the lease ends");
+            tasks::kill_all();
             // Returning would wait for whatever blocks a thread.
             std::process::exit(INTERRUPTED)
         }
     }
 }
 
-async fn start(database: &Database, args: Serve) -> anyhow::Result<Parts> {
-    let jobs = database.open().await?;
-    let mut executor = Executor::new(&jobs).task(tasks::sleep).queues(args.queues);
-    if let Some(slots) = args.slots {
-        executor = executor.slots(slots);
-    }
-    let settings = ApiSettings {
-        address: args.address,
-        ..ApiSettings::default()
-    };
+async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
+    let jobs = global::open(config).await?;
     let stop = CancellationToken::new();
     // First what can be refused, so that nothing is registered in vain.
-    let api = Server::new(&jobs, settings).stop(&stop).bind().await?;
-    let executor = Arc::new(executor.start().await?);
-    let api = api.executor(&executor);
-    Ok(Parts { executor, api, stop })
+    let mut api = if args.no_api {
+        None
+    } else {
+        Some(Server::new(&jobs, config.api_settings()?).stop(&stop).bind().await?)
+    };
+    let mut handle = None;
+    if !args.no_executor {
+        let executor = Arc::new(executor(&jobs, config)?.start().await?);
+        api = api.map(|api| api.executor(&executor));
+        handle = Some(executor);
+    }
+    Ok(Parts {
+        executor: handle,
+        api,
+        stop,
+    })
+}
+
+/// An executor as the configuration says.
+fn executor(jobs: &Jobs, config: &Config) -> anyhow::Result<Executor> {
+    let settings = &config.executor;
+    let mut executor = Executor::new(jobs)
+        .queues(&settings.queues)
+        .scheme(&settings.counting_scheme.0)
+        .fairness(settings.fairness)
+        .lease(settings.heartbeat, settings.lease)
+        .grace(settings.grace + REAPING)
+        .wake_up(settings.wakeup_period)
+        .log_limits(LogLimits {
+            buffer: settings.log_buffer_size as usize,
+            line: settings.log_line_length as usize,
+            job: settings.log_lines as usize,
+        });
+    if let Some(slots) = settings.pool_size {
+        executor = executor.slots(slots);
+    }
+    if let Some(name) = &settings.name {
+        executor = executor.name(name);
+    }
+    tasks::add_all(executor, config)
 }

@@ -1,13 +1,15 @@
-//! `turnabout show`: everything about one job, and why it waits.
+//! `turnabout show`: everything about one job, why it waits, and what became of its attempts.
 
 use std::process::ExitCode;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use turnabout::{Error, Job, JobId, State};
+use turnabout::{JobId, State};
 
-use super::database::Database;
+use super::client::Client;
+use super::global::Global;
 use super::print;
+use crate::api::types::{AttemptView, JobView};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
@@ -18,41 +20,43 @@ pub(crate) struct Show {
     json: bool,
 }
 
-/// A job, and why it waits.
+/// A job, why it waits, and what became of its attempts.
 #[derive(Serialize)]
 struct Shown {
     #[serde(flatten)]
-    job: Job,
+    job: JobView,
     explanation: Option<String>,
+    history: Vec<AttemptView>,
 }
 
-pub(crate) async fn run(database: &Database, args: Show) -> anyhow::Result<ExitCode> {
-    let jobs = database.open_existing().await?;
-    let job = jobs.get(args.id).await?;
-    let explanation = match job.state {
-        State::Waiting | State::Stuck => match jobs.explain(args.id).await {
-            Ok(explanation) => Some(explanation.to_string()),
-            // It was there a moment ago, and has ended and gone meanwhile.
-            Err(Error::NotFound(_)) => None,
-            Err(error) => return Err(error.into()),
-        },
-        _ => None,
+pub(crate) async fn run(global: &Global, args: Show) -> anyhow::Result<ExitCode> {
+    let client = global.client().await?;
+    let job = client.job(args.id).await?;
+    let shown = Shown {
+        explanation: explanation(&client, &job).await,
+        // It was there a moment ago; if it has gone meanwhile, this is what there was.
+        history: client.attempts(args.id).await.map(|all| all.attempts).unwrap_or_default(),
+        job,
     };
-    let shown = Shown { job, explanation };
-    print::out(&if args.json {
-        print::json(&shown)?
-    } else {
-        describe(&shown)
-    })?;
+    print::out(&if args.json { print::json(&shown)? } else { describe(&shown) })?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn describe(Shown { job, explanation }: &Shown) -> String {
+async fn explanation(client: &Client, job: &JobView) -> Option<String> {
+    if !matches!(job.state, State::Waiting | State::Stuck) {
+        return None;
+    }
+    client.explain(job.id).await.ok().map(|explained| explained.text)
+}
+
+fn describe(shown: &Shown) -> String {
+    let Shown { job, explanation, history } = shown;
     let moment = |moment: Option<Timestamp>| moment.map(|moment| format!("{moment:.3}"));
     let facts = [
         ("job", Some(job.id.to_string())),
         ("task", Some(job.task.clone())),
-        ("args", Some(job.args.clone())),
+        ("subject", job.subject.clone()),
+        ("args", Some(job.args.to_string())),
         ("group", Some(job.group.clone())),
         ("owner", job.owner.clone()),
         ("queue", Some(job.queue.clone())),
@@ -67,12 +71,27 @@ fn describe(Shown { job, explanation }: &Shown) -> String {
         ("items", (job.items != 1).then(|| job.items.to_string())),
         ("meta", (!job.meta.is_empty()).then(|| format!("{:?}", job.meta))),
         ("parent", job.parent.map(|id| id.to_string())),
-        ("result", job.result.clone()),
+        ("message", job.error_message.clone()),
+        ("result", job.result.as_ref().map(ToString::to_string)),
         ("why", explanation.clone()),
     ];
-    let lines: Vec<String> = facts
+    let mut lines: Vec<String> = facts
         .into_iter()
         .filter_map(|(name, value)| value.map(|value| format!("{name:<10} {}", print::one_line(&value))))
         .collect();
+    if history.len() > 1 {
+        lines.push(String::new());
+        let head = ["ATTEMPT", "STARTED", "ENDED", "WHY", "ERROR"];
+        let row = |attempt: &AttemptView| {
+            [
+                attempt.number.to_string(),
+                format!("{:.0}", attempt.started),
+                attempt.ended.map_or_else(|| "-".to_owned(), |ended| format!("{ended:.0}")),
+                attempt.reason.clone().unwrap_or_default(),
+                attempt.error.clone().unwrap_or_default(),
+            ]
+        };
+        lines.push(print::table(head, history.iter().map(row)));
+    }
     lines.join("\n")
 }

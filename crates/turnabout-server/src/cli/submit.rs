@@ -1,41 +1,69 @@
-//! `turnabout submit`: a job from the command line.
+//! `turnabout submit`: one job from the command line, or many from a file or from standard input.
 
+use std::io::{BufRead, BufReader, Read};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context;
-use serde_json::value::RawValue;
-use turnabout::{Jobs, Priority, State, Submitted};
+use anyhow::{Context as _, bail};
+use serde_json::{Map, Value};
+use turnabout::{JobId, Priority};
 
-use super::database::Database;
-use super::print;
+use super::client::Client;
+use super::global::Global;
+use super::{print, wait};
+use crate::api::types::ItemOutcome;
+use crate::config::value::words;
+
+/// So many jobs are sent at once, and no more bytes than this.
+const BATCH: usize = 500;
+const BATCH_BYTES: usize = 4 << 20;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Submit {
     /// The task that the job runs
-    task: String,
-    /// Its arguments, as JSON
-    #[arg(value_name = "JSON", default_value = "{}")]
-    args: String,
+    #[arg(required_unless_present = "file")]
+    task: Option<String>,
+    /// Its arguments, as JSON; `-` reads them from standard input
+    #[arg(value_name = "JSON")]
+    args: Option<String>,
+    /// Jobs from a file, one JSON object in each line (`{"task": "mail", "args": {..}, "group": "acme"}`); `-` is standard
+    /// input. The other flags say what holds for those that do not say otherwise.
+    #[arg(long, short, value_name = "FILE", conflicts_with = "args")]
+    file: Option<String>,
     /// Whose turn it takes
     #[arg(long)]
     group: Option<String>,
     /// Who, inside the group, submits it
     #[arg(long)]
     owner: Option<String>,
+    /// A line about it, for people
+    #[arg(long, value_name = "TEXT")]
+    subject: Option<String>,
     /// How urgent it is inside its group: high, normal or low
     #[arg(long)]
     priority: Option<Priority>,
     /// How long it waits before it may start: `90s`, `5 minutes`
     #[arg(long, value_name = "DURATION", value_parser = super::duration)]
     delay: Option<Duration>,
+    /// If nobody has started it after so long, it fails
+    #[arg(long, value_name = "DURATION", value_parser = super::duration)]
+    expires: Option<Duration>,
     /// While an unfinished job of the group and task has this key, that one is meant
     #[arg(long, value_name = "KEY")]
     unique: Option<String>,
     /// Which executors may take it
     #[arg(long)]
     queue: Option<String>,
-    /// Wait until the job has ended; fail unless it succeeded
+    /// How many units of work it holds
+    #[arg(long, value_name = "N")]
+    items: Option<u32>,
+    /// What travels with the job beside its arguments; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    meta: Vec<String>,
+    /// Its id, a UUID of version 7: the same id again is the same job
+    #[arg(long, value_name = "ID", conflicts_with = "file")]
+    id: Option<JobId>,
+    /// Wait until all jobs have ended. The exit code is 0 if they succeeded, 1 if one failed, 3 if one was cancelled.
     #[arg(long)]
     wait: bool,
     /// Print JSON
@@ -43,79 +71,217 @@ pub(crate) struct Submit {
     json: bool,
 }
 
-pub(crate) async fn run(database: &Database, args: Submit) -> anyhow::Result<ExitCode> {
-    let json = args.json;
-    let wait = args.wait;
-    // Kept as text: numbers of any size arrive as they were written.
-    let payload: Box<RawValue> = serde_json::from_str(&args.args)
-        .with_context(|| format!("the arguments `{}` are not JSON; quote them for the shell", args.args))?;
-    let jobs = database.open().await?;
-    warn_of_unknown(&jobs, &args.task).await?;
-    let submitted = submit(&jobs, args, &payload).await?;
-    if !wait {
-        print::out(&if json {
-            print::json(&serde_json::json!({ "id": submitted.id, "new": submitted.new }))?
-        } else {
-            submitted.id.to_string()
-        })?;
-        return Ok(ExitCode::SUCCESS);
+pub(crate) async fn run(global: &Global, args: Submit) -> anyhow::Result<ExitCode> {
+    let said = args.said()?;
+    let mut sender = Sender {
+        client: None,
+        global,
+        json: args.json,
+        quiet: args.json && args.wait,
+        ids: Vec::new(),
+        refused: 0,
+        waiting: Vec::new(),
+        bytes: 0,
+        seen: 0,
+    };
+    match &args.file {
+        Some(file) => {
+            let source: Box<dyn Read> = if file == "-" {
+                Box::new(std::io::stdin().lock())
+            } else {
+                Box::new(std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?)
+            };
+            sender.file(BufReader::new(source), &said).await?;
+        }
+        None => sender.push(Value::Object(said)).await?,
     }
-    if !json {
-        print::out(&submitted.id.to_string())?;
+    sender.flush().await?;
+    let Sender { client, ids, refused, .. } = sender;
+    let Some(client) = client else { return Ok(ExitCode::SUCCESS) };
+    if args.file.is_none() {
+        warn_of_unknown(&client, &ids).await;
     }
-    follow(&jobs, submitted, json).await
+    let code = if args.wait { wait::all(&client, &ids, args.json).await? } else { ExitCode::SUCCESS };
+    Ok(if refused > 0 { ExitCode::FAILURE } else { code })
 }
 
-async fn submit(jobs: &Jobs, args: Submit, payload: &RawValue) -> turnabout::Result<Submitted> {
-    let mut job = jobs.submit_named(args.task, payload);
-    if let Some(group) = args.group {
-        job = job.group(group);
+impl Submit {
+    /// What the command line says about each job, as the API takes it.
+    fn said(&self) -> anyhow::Result<Map<String, Value>> {
+        let mut said = Map::new();
+        let texts = [
+            ("task", &self.task),
+            ("group", &self.group),
+            ("owner", &self.owner),
+            ("subject", &self.subject),
+            ("unique", &self.unique),
+            ("queue", &self.queue),
+        ];
+        for (name, value) in texts {
+            said.extend(value.as_ref().map(|value| (name.to_owned(), value.as_str().into())));
+        }
+        for (name, value) in [("delay", self.delay), ("expires", self.expires)] {
+            said.extend(value.map(|value| (name.to_owned(), words(value).into())));
+        }
+        said.extend(self.priority.map(|value| ("priority".to_owned(), value.as_str().into())));
+        said.extend(self.items.map(|value| ("items".to_owned(), value.into())));
+        said.extend(self.id.map(|value| ("id".to_owned(), value.to_string().into())));
+        let mut meta = Map::new();
+        for pair in &self.meta {
+            let Some((key, value)) = pair.split_once('=') else {
+                bail!("--meta takes KEY=VALUE, not `{pair}`");
+            };
+            meta.insert(key.to_owned(), value.into());
+        }
+        if !meta.is_empty() {
+            said.insert("meta".to_owned(), meta.into());
+        }
+        if let Some(args) = &self.args {
+            let text = if args == "-" {
+                std::io::read_to_string(std::io::stdin()).context("cannot read standard input")?
+            } else {
+                args.clone()
+            };
+            let value: Value = serde_json::from_str(&text)
+                .with_context(|| format!("the arguments `{}` are not JSON; quote them for the shell", text.trim()))?;
+            said.insert("args".to_owned(), value);
+        }
+        Ok(said)
     }
-    if let Some(owner) = args.owner {
-        job = job.owner(owner);
+}
+
+/// Sends jobs as they are read, some at a time.
+struct Sender<'a> {
+    /// None until there is something to send: what cannot be read should not make a database.
+    client: Option<Client>,
+    global: &'a Global,
+    json: bool,
+    quiet: bool,
+    ids: Vec<JobId>,
+    refused: usize,
+    /// Jobs that are not sent yet, as JSON.
+    waiting: Vec<String>,
+    bytes: usize,
+    /// How many jobs were sent before those.
+    seen: usize,
+}
+
+impl Sender<'_> {
+    /// Jobs from a file: objects, one after the other, or lists of objects.
+    async fn file(&mut self, mut source: impl BufRead, said: &Map<String, Value>) -> anyhow::Result<()> {
+        let mut number = 0;
+        let mut text = String::new();
+        loop {
+            let ended = source.read_line(&mut text).context("the file cannot be read as text")? == 0;
+            number += 1;
+            if text.trim().is_empty() {
+                text.clear();
+            } else {
+                match serde_json::from_str(&text) {
+                    Ok(value) => {
+                        text.clear();
+                        self.value(value, said, number).await?;
+                    }
+                    // What people write may go on in the next line.
+                    Err(error) if error.is_eof() && !ended => {}
+                    Err(error) => bail!("line {number} is not JSON: {error}; {} jobs were read before it", self.total()),
+                }
+            }
+            if ended {
+                return Ok(());
+            }
+        }
     }
-    if let Some(priority) = args.priority {
-        job = job.priority(priority);
+
+    fn total(&self) -> usize {
+        self.seen + self.waiting.len()
     }
-    if let Some(delay) = args.delay {
-        job = job.delay(delay);
+
+    async fn value(&mut self, value: Value, said: &Map<String, Value>, number: usize) -> anyhow::Result<()> {
+        let list = match value {
+            Value::Array(list) => list,
+            other => vec![other],
+        };
+        for job in list {
+            let Value::Object(own) = job else {
+                bail!("line {number} holds something that is not a job, {{\"task\": .., \"args\": ..}}");
+            };
+            let mut job = said.clone();
+            job.extend(own);
+            self.push(Value::Object(job)).await?;
+        }
+        Ok(())
     }
-    if let Some(key) = args.unique {
-        job = job.unique(key);
+
+    async fn push(&mut self, job: Value) -> anyhow::Result<()> {
+        let text = job.to_string();
+        if self.bytes + text.len() > BATCH_BYTES || self.waiting.len() >= BATCH {
+            self.flush().await?;
+        }
+        self.bytes += text.len();
+        self.waiting.push(text);
+        Ok(())
     }
-    if let Some(queue) = args.queue {
-        job = job.queue(queue);
+
+    async fn flush(&mut self) -> anyhow::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let client = match self.client.take() {
+            Some(client) => client,
+            None => self.global.client_or_new().await?,
+        };
+        let outcomes = client.submit_batch(&self.waiting).await?.outcomes;
+        self.client = Some(client);
+        let alone = self.seen == 0 && outcomes.len() == 1;
+        for (n, outcome) in outcomes.into_iter().enumerate() {
+            self.tell(self.seen + n + 1, &outcome, alone)?;
+        }
+        self.seen += self.waiting.len();
+        self.waiting.clear();
+        self.bytes = 0;
+        Ok(())
     }
-    job.await
+
+    /// Says what became of a job.
+    fn tell(&mut self, number: usize, outcome: &ItemOutcome, alone: bool) -> anyhow::Result<()> {
+        if let Some(problem) = &outcome.problem {
+            let problem = super::client::Told(problem.clone());
+            if alone {
+                return Err(problem.into());
+            }
+            self.refused += 1;
+            if self.json {
+                print::out(&serde_json::to_string(outcome)?)?;
+            } else {
+                eprintln!("job {number} was refused: {problem}");
+            }
+        }
+        if let Some(id) = outcome.id {
+            self.ids.push(id);
+            match (self.quiet, self.json) {
+                (true, _) => {}
+                (false, true) => {
+                    print::out(&serde_json::json!({ "id": id, "new": outcome.new }).to_string())?;
+                }
+                (false, false) => print::out(&id.to_string())?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A mistyped task would wait for ever, and say nothing.
-async fn warn_of_unknown(jobs: &Jobs, task: &str) -> turnabout::Result<()> {
-    let known: Vec<String> = jobs.tasks().await?.into_iter().map(|known| known.name).collect();
-    if !known.iter().any(|name| name == task) {
-        let known = if known.is_empty() {
-            "none is".to_owned()
-        } else {
-            format!("known: {}", known.join(", "))
-        };
-        eprintln!("no executor has made the task `{task}` known ({known}); the job waits until one does");
+async fn warn_of_unknown(client: &Client, ids: &[JobId]) {
+    let [id] = ids else { return };
+    let Ok(explained) = client.explain(*id).await else { return };
+    if explained.known || explained.state.is_final() {
+        return;
     }
-    Ok(())
-}
-
-/// Tells what the job becomes, to its end.
-async fn follow(jobs: &Jobs, submitted: Submitted, json: bool) -> anyhow::Result<ExitCode> {
-    let mut changes = jobs.watch(submitted.id);
-    while let Some(job) = changes.next().await {
-        let job = job?;
-        if !json {
-            print::out(&print::standing(&job))?;
-        } else if job.state.is_final() {
-            print::out(&print::json(&job)?)?;
-        }
-        if job.state.is_final() && job.state != State::Success {
-            return Ok(ExitCode::FAILURE);
-        }
-    }
-    Ok(ExitCode::SUCCESS)
+    let known = client.executors().await.map(|all| all.executors).unwrap_or_default();
+    let mut tasks: Vec<String> = known.into_iter().flat_map(|executor| executor.tasks).collect();
+    tasks.sort_unstable();
+    tasks.dedup();
+    let known = if tasks.is_empty() { "no executor is running".to_owned() } else { format!("known: {}", tasks.join(", ")) };
+    eprintln!("no executor takes such jobs at present ({known}); the job waits until one does");
 }

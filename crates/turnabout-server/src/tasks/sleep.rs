@@ -3,41 +3,51 @@
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use turnabout::{Context, Task, TaskError, TaskResult};
+use turnabout::{Context, TaskError, TaskResult};
 
-/// An attempt reports how far it is so often.
-const PARTS: u32 = 100;
-
-/// What to do: `{"seconds": 2.5, "fail": 1}`. All of it may be left out.
+/// What to do: `{"seconds": 2.5, "fail": 1, "steps": 10}`. All of it may be left out.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Sleep {
     /// How long an attempt takes.
     seconds: f64,
+    /// The same, for people: `"5 minutes"`.
+    duration: Option<String>,
     /// How many attempts fail before one succeeds.
     fail: u32,
+    /// How often an attempt says how far it is.
+    steps: u32,
 }
 
 impl Default for Sleep {
     fn default() -> Self {
-        Self { seconds: 1.0, fail: 0 }
+        Self {
+            seconds: 1.0,
+            duration: None,
+            fail: 0,
+            steps: 100,
+        }
     }
 }
 
-impl Task for Sleep {
-    const NAME: &'static str = "sleep";
-    /// Who tries things out does not want to wait for a minute.
-    const RETRY_DELAY: Duration = Duration::from_secs(1);
-}
+/// Who tries things out does not want to wait for a minute.
+pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// More would not be seen.
+const MOST_STEPS: u32 = 10_000;
 
-pub(crate) async fn sleep(cx: Context, task: Sleep) -> TaskResult {
-    let time = Duration::try_from_secs_f64(task.seconds)
-        .map_err(|error| TaskError::permanent(format!("cannot sleep for {} seconds: {error}", task.seconds)))?;
+pub(super) async fn sleep(cx: Context, task: Sleep) -> TaskResult {
+    let time = match &task.duration {
+        Some(text) => crate::config::value::duration(text).map_err(TaskError::permanent)?,
+        None => Duration::try_from_secs_f64(task.seconds)
+            .map_err(|error| TaskError::permanent(format!("cannot sleep for {} seconds: {error}", task.seconds)))?,
+    };
+    let steps = task.steps.clamp(1, MOST_STEPS);
     let began = Instant::now();
-    for part in 1..=PARTS {
+    cx.progress().set_total(steps.into());
+    for step in 1..=steps {
         tokio::select! {
-            () = tokio::time::sleep((time / PARTS * part).saturating_sub(began.elapsed())) => {
-                cx.progress().set(part.into())?;
+            () = tokio::time::sleep((time / steps * step).saturating_sub(began.elapsed())) => {
+                cx.progress().set(step.into())?;
             }
             () = cx.cancelled() => return Err("was told to stop".into()),
         }

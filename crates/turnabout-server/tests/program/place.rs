@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::database::Database;
 
 /// Generous: whoever waits so long waits in vain.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An empty folder, and perhaps an empty database. Both are gone afterwards.
 pub(crate) struct Place {
@@ -47,13 +47,50 @@ impl Place {
         name.to_owned()
     }
 
+    /// A file in the folder with this text; its path.
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).expect("a file is written");
+        path.display().to_string()
+    }
+
+    /// What a file in the folder holds, if it exists.
+    pub(crate) fn read(&self, name: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.folder.path().join(name)).ok()
+    }
+
+    /// The configuration of all commands from now on.
+    pub(crate) fn configure(&self, text: &str) {
+        self.file("turnabout.toml", text);
+    }
+
+    /// The job, as soon as it is as it should be.
+    pub(crate) fn job_when(&self, id: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let begin = Instant::now();
+        loop {
+            let job = self.ask_json(&["show", id, "--json"]);
+            if is_so(&job) {
+                return job;
+            }
+            assert!(begin.elapsed() < PATIENCE, "the job is not {what}: {job:#}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The job, as soon as it is in this state.
+    pub(crate) fn job_in(&self, id: &str, state: &str) -> Value {
+        self.job_when(id, state, |job| job["state"] == state)
+    }
+
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_turnabout"));
         command
             .args(args)
             .current_dir(self.folder.path())
             .env_remove("TURNABOUT_DATABASE")
-            .env_remove("TURNABOUT_SLOTS")
+            .env_remove("TURNABOUT_CONFIG")
+            .env_remove("TURNABOUT_SERVER")
+            .env_remove("TURNABOUT_TOKEN")
             .env_remove("RUST_LOG")
             .stdin(Stdio::null());
         if let Some(database) = &self.database {
@@ -87,14 +124,20 @@ impl Place {
 
     /// A server that has registered.
     pub(crate) fn serve(&self, args: &[&str]) -> Server {
-        let server = Server::start(self, args);
-        wait_for(&server.log, "serving");
+        let mut server = Server::start(self, args);
+        let line = wait_for(&server.log, "serving");
+        if let Some((_, rest)) = line.split_once(" on http://") {
+            let address = rest.split(';').next().unwrap_or_default();
+            server.url = format!("http://{address}");
+        }
         server
     }
 }
 
 pub(crate) struct Server {
     child: Child,
+    /// Where it answers.
+    pub(crate) url: String,
     pub(crate) log: Receiver<String>,
 }
 
@@ -107,11 +150,19 @@ impl Server {
             .spawn()
             .expect("the server starts");
         let log = lines(child.stderr.take().expect("its log"));
-        Self { child, log }
+        Self {
+            child,
+            url: String::new(),
+            log,
+        }
     }
 
     pub(crate) fn terminate(&self) {
-        let kill = format!("kill -TERM {}", self.child.id());
+        self.signal("TERM");
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        let kill = format!("kill -{signal} {}", self.child.id());
         let sent = Command::new("sh").args(["-c", &kill]).status().expect("a shell");
         assert!(sent.success(), "the server has gone already");
     }
@@ -142,11 +193,11 @@ fn lines(source: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 /// Waits for a line that contains this.
-pub(crate) fn wait_for(lines: &Receiver<String>, part: &str) {
+pub(crate) fn wait_for(lines: &Receiver<String>, part: &str) -> String {
     let mut seen = Vec::new();
     loop {
         match lines.recv_timeout(PATIENCE) {
-            Ok(line) if line.contains(part) => return,
+            Ok(line) if line.contains(part) => return line,
             Ok(line) => seen.push(line),
             Err(error) => panic!("nobody said `{part}` ({error}):\n{}", seen.join("\n")),
         }

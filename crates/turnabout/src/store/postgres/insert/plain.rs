@@ -69,7 +69,7 @@ impl PostgresStore {
         let prepared: Vec<bool> = jobs.iter().map(|j| j.prepared).collect();
         // A transaction, all of it in one round trip, for its settings: without them the server would make a new plan
         // each time, which takes three times as long as storing a job.
-        let begin = Tx::begin(Mode::Durable);
+        let opening = Tx::begin(Mode::Durable);
         let jobs: [&(dyn ToSql + Sync); 14] = [
             &now,
             &here,
@@ -87,7 +87,7 @@ impl PostgresStore {
             &prepared,
         ];
         let (begun, stored, committed) = futures_util::join!(
-            client.batch_execute(&begin),
+            client.batch_execute(&opening),
             client.query(&statement, &jobs),
             client.batch_execute("commit"),
         );

@@ -1,0 +1,135 @@
+//! `turnabout cancel`, `restart` and `delete`: of jobs by their ids, or of all that match; and `priority`.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use turnabout::{JobId, Priority};
+
+use super::client::Client;
+use super::filter::Filter;
+use super::global::Global;
+use super::print;
+use crate::api::types::{BulkRequest, BulkVerb, CancelOutcome};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Change {
+    /// The jobs
+    ids: Vec<JobId>,
+    #[command(flatten)]
+    filter: Filter,
+    /// All jobs, where no other flag says which
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// Only say how many jobs that would be
+    #[arg(long, conflicts_with = "ids")]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SetPriority {
+    /// How urgent: high, normal or low
+    priority: Priority,
+    /// The jobs, which must be waiting
+    #[arg(required = true)]
+    ids: Vec<JobId>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(global: &Global, verb: BulkVerb, args: Change) -> anyhow::Result<ExitCode> {
+    let filtered = args.filter.is_given() || args.all;
+    match (args.ids.is_empty(), filtered) {
+        (true, false) => bail!("say which jobs: by their ids, by flags such as --group, or --all"),
+        (false, true) => bail!("say which jobs either by their ids or by flags, not both"),
+        _ => {}
+    }
+    let client = global.client().await?;
+    if filtered {
+        return many(&client, verb, &args).await;
+    }
+    each(&args.ids, args.json, async |id| {
+        Ok(match verb {
+            BulkVerb::Cancel => match client.cancel(id).await?.outcome {
+                CancelOutcome::Cancelled => ("cancelled", "cancelled"),
+                CancelOutcome::Cancelling => ("cancelling", "cancelling: it runs, and was told to stop"),
+            },
+            BulkVerb::Restart => {
+                client.restart(id).await?;
+                ("restarted", "restarted")
+            }
+            BulkVerb::Delete => {
+                client.delete(id).await?;
+                ("deleted", "deleted")
+            }
+        })
+    })
+    .await
+}
+
+pub(crate) async fn set_priority(global: &Global, args: SetPriority) -> anyhow::Result<ExitCode> {
+    let client = global.client().await?;
+    let word = args.priority.as_str();
+    each(&args.ids, args.json, async |id| {
+        client.set_priority(id, args.priority).await?;
+        Ok((word, word))
+    })
+    .await
+}
+
+/// Does something to each job and says what came of it, for programs and for people. One that cannot be changed does not
+/// stop the others.
+async fn each(
+    ids: &[JobId],
+    json: bool,
+    change: impl AsyncFn(JobId) -> anyhow::Result<(&'static str, &'static str)>,
+) -> anyhow::Result<ExitCode> {
+    let single = ids.len() == 1;
+    let mut code = ExitCode::SUCCESS;
+    for &id in ids {
+        match change(id).await {
+            Ok((outcome, _)) if json => {
+                print::out(&serde_json::json!({ "id": id, "outcome": outcome }).to_string())?;
+            }
+            Ok((_, words)) if single => print::out(words)?,
+            Ok((_, words)) => print::out(&format!("{id}  {words}"))?,
+            Err(error) if single => return Err(error),
+            Err(error) => {
+                eprintln!("{id}: {error:#}");
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// Does something to all jobs that match, in as many portions as it takes.
+async fn many(client: &Client, action: BulkVerb, args: &Change) -> anyhow::Result<ExitCode> {
+    let request = BulkRequest {
+        action,
+        filter: args.filter.query(),
+        dry_run: args.dry_run,
+    };
+    let mut whole = client.bulk(&request).await?;
+    let mut last = whole.clone();
+    // A portion that changed nothing would be followed by the same again.
+    while last.more && last.changed > 0 && !args.dry_run {
+        last = client.bulk(&request).await?;
+        whole.matched += last.matched;
+        whole.changed += last.changed;
+        whole.skipped += last.skipped;
+        whole.more = last.more;
+    }
+    print::out(&if args.json {
+        print::json(&whole)?
+    } else if args.dry_run {
+        format!("{} jobs would be changed", whole.matched)
+    } else {
+        let skipped = if whole.skipped > 0 { format!(", {} could not be", whole.skipped) } else { String::new() };
+        format!("{} jobs were changed{skipped}", whole.changed)
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

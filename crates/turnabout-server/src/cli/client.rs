@@ -1,0 +1,221 @@
+//! The commands' way to the jobs: over the network to a server, or straight to a database.
+//!
+//! Both speak the same API: for a database it is answered inside this process. So each command is written once, and does
+//! the same in both cases.
+
+use anyhow::{Context as _, anyhow, bail};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, StatusCode, header};
+use reqwest::Url;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tower::ServiceExt as _;
+use turnabout::{JobId, Priority};
+
+use crate::api::types::{
+    Attempts, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, DrainView, Executors, Explained, Groups, JobPage, JobView,
+    ListQuery, LogView, Problem, SetPriority, Summary,
+};
+
+/// An answer is no longer.
+const MAX_ANSWER: usize = 256 << 20;
+
+/// Who answers.
+pub(crate) enum Client {
+    /// A server.
+    Remote {
+        http: reqwest::Client,
+        base: Url,
+        token: Option<String>,
+    },
+    /// This process, on a database.
+    Local(Router),
+}
+
+/// A problem that the API tells of.
+#[derive(Debug)]
+pub(crate) struct Told(pub(crate) Problem);
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0.field {
+            Some(field) if !self.0.detail.contains(field.as_str()) => write!(f, "{field}: {}", self.0.detail),
+            _ => f.write_str(&self.0.detail),
+        }
+    }
+}
+
+impl std::error::Error for Told {}
+
+impl Client {
+    async fn send(&self, method: Method, path: &str, body: Option<String>) -> anyhow::Result<(StatusCode, Vec<u8>)> {
+        match self {
+            Self::Remote { http, base, token } => {
+                let url = base.join(path).context("the server's address cannot be used")?;
+                let mut request = http.request(method, url);
+                if let Some(token) = token {
+                    request = request.bearer_auth(token);
+                }
+                if let Some(body) = body {
+                    request = request.header(header::CONTENT_TYPE, "application/json").body(body);
+                }
+                let answer = request.send().await.map_err(reqwest::Error::without_url);
+                let answer = answer.with_context(|| {
+                    format!("cannot reach the server {base}; is it running (`turnabout serve`), and is --server right?")
+                })?;
+                let status = answer.status();
+                Ok((status, answer.bytes().await?.to_vec()))
+            }
+            Self::Local(router) => {
+                let mut request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
+                if body.is_some() {
+                    request = request.header(header::CONTENT_TYPE, "application/json");
+                }
+                let request = request.body(body.map_or_else(Body::empty, Body::from))?;
+                let answer = router.clone().oneshot(request).await?;
+                let status = answer.status();
+                Ok((status, to_bytes(answer.into_body(), MAX_ANSWER).await?.to_vec()))
+            }
+        }
+    }
+
+    /// Asks, and understands the answer. Of those that are no success, what they say is the error.
+    async fn ask<T: DeserializeOwned>(&self, method: Method, path: &str, body: Option<String>) -> anyhow::Result<T> {
+        let (status, answer) = self.send(method, path, body).await?;
+        if status.is_success() {
+            // Where nothing is said, nothing is expected.
+            let answer = if answer.is_empty() { b"null" } else { &answer[..] };
+            return serde_json::from_slice(answer).context("the answer cannot be understood; is it a turnabout server?");
+        }
+        match serde_json::from_slice::<Problem>(&answer) {
+            Ok(problem) if status == StatusCode::UNAUTHORIZED => Err(anyhow!(
+                "{}; give a token in TURNABOUT_TOKEN or with --token-file",
+                problem.detail
+            )),
+            Ok(problem) => Err(Told(problem).into()),
+            Err(_) => bail!("the answer was {status}; is it a turnabout server?"),
+        }
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        self.ask(Method::GET, path, None).await
+    }
+
+    async fn post<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        self.ask(Method::POST, path, None).await
+    }
+
+    async fn send_json<T: DeserializeOwned>(&self, method: Method, path: &str, body: &impl Serialize) -> anyhow::Result<T> {
+        self.ask(method, path, Some(serde_json::to_string(body)?)).await
+    }
+
+    /// Submits jobs that are written as JSON already.
+    pub(crate) async fn submit_batch(&self, jobs: &[String]) -> anyhow::Result<BatchOutcome> {
+        let body = format!("{{\"jobs\":[{}]}}", jobs.join(","));
+        self.ask(Method::POST, "/api/v1/jobs/batch", Some(body)).await
+    }
+
+    pub(crate) async fn job(&self, id: JobId) -> anyhow::Result<JobView> {
+        self.get(&format!("/api/v1/jobs/{id}")).await
+    }
+
+    pub(crate) async fn list(&self, query: &ListQuery) -> anyhow::Result<JobPage> {
+        self.get(&with_query("/api/v1/jobs", query)?).await
+    }
+
+    pub(crate) async fn explain(&self, id: JobId) -> anyhow::Result<Explained> {
+        self.get(&format!("/api/v1/jobs/{id}/explain")).await
+    }
+
+    pub(crate) async fn attempts(&self, id: JobId) -> anyhow::Result<Attempts> {
+        self.get(&format!("/api/v1/jobs/{id}/attempts")).await
+    }
+
+    pub(crate) async fn logs(&self, id: JobId, after: i64, limit: u32) -> anyhow::Result<LogView> {
+        self.get(&format!("/api/v1/jobs/{id}/logs?after={after}&limit={limit}")).await
+    }
+
+    pub(crate) async fn cancel(&self, id: JobId) -> anyhow::Result<Cancelled> {
+        self.post(&format!("/api/v1/jobs/{id}/cancel")).await
+    }
+
+    pub(crate) async fn restart(&self, id: JobId) -> anyhow::Result<()> {
+        let _: serde_json::Value = self.post(&format!("/api/v1/jobs/{id}/restart")).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn delete(&self, id: JobId) -> anyhow::Result<()> {
+        let path = format!("/api/v1/jobs/{id}");
+        let _: serde_json::Value = self.ask(Method::DELETE, &path, None).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn set_priority(&self, id: JobId, priority: Priority) -> anyhow::Result<()> {
+        let path = format!("/api/v1/jobs/{id}/priority");
+        let _: serde_json::Value = self.send_json(Method::PUT, &path, &SetPriority { priority }).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn bulk(&self, request: &BulkRequest) -> anyhow::Result<BulkOutcome> {
+        self.send_json(Method::POST, "/api/v1/jobs/bulk", request).await
+    }
+
+    pub(crate) async fn summary(&self) -> anyhow::Result<Summary> {
+        self.get("/api/v1/summary").await
+    }
+
+    pub(crate) async fn groups(&self, after: Option<&str>, limit: u32) -> anyhow::Result<Groups> {
+        #[derive(Serialize)]
+        struct Query<'a> {
+            after: Option<&'a str>,
+            limit: u32,
+        }
+        self.get(&with_query("/api/v1/groups", &Query { after, limit })?).await
+    }
+
+    pub(crate) async fn executors(&self) -> anyhow::Result<Executors> {
+        self.get("/api/v1/executors").await
+    }
+
+    pub(crate) async fn drain(&self, id: &str) -> anyhow::Result<DrainView> {
+        self.post(&format!("/api/v1/executors/{id}/drain")).await
+    }
+}
+
+/// A path with what is asked for behind it.
+fn with_query(path: &str, query: &impl Serialize) -> anyhow::Result<String> {
+    // The address does not matter; what it does to the query does.
+    let mut url = Url::parse("http://localhost")?.join(path)?;
+    let value = serde_json::to_value(query)?;
+    for (name, value) in value.as_object().into_iter().flatten() {
+        match value {
+            serde_json::Value::Null => {}
+            serde_json::Value::String(text) => drop(url.query_pairs_mut().append_pair(name, text)),
+            other => drop(url.query_pairs_mut().append_pair(name, &other.to_string())),
+        }
+    }
+    Ok(match url.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_written_so_that_it_arrives() {
+        let query = ListQuery {
+            group: Some("a&b=c d/\u{e9}".to_owned()),
+            limit: Some(5),
+            ..ListQuery::default()
+        };
+        assert_eq!(
+            with_query("/api/v1/jobs", &query).expect("a path"),
+            "/api/v1/jobs?group=a%26b%3Dc+d%2F%C3%A9&limit=5"
+        );
+        assert_eq!(with_query("/x", &ListQuery::default()).expect("a path"), "/x");
+    }
+}

@@ -1,0 +1,74 @@
+//! Small commands: `token`, `migrate` and `completions`.
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+
+use super::global::{self, Global};
+use super::{Cli, print};
+use crate::auth::{self, Role};
+use crate::config::value::quoted;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Completions {
+    /// For which shell
+    shell: clap_complete::Shell,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct MakeToken {
+    /// What it is called in the configuration and in logs
+    #[arg(default_value = "NAME")]
+    name: String,
+    /// What it allows: `admin` (everything), `group` (the jobs of one group) or `owner` (those of one owner in it)
+    #[arg(long, default_value = "admin")]
+    role: String,
+    /// The group that it is for
+    #[arg(long)]
+    group: Option<String>,
+    /// The owner that it is for
+    #[arg(long)]
+    owner: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// `turnabout token`: makes one. It is shown once; what is kept is its hash, in the configuration.
+pub(crate) fn token(args: &MakeToken) -> anyhow::Result<ExitCode> {
+    Role::from_parts(&args.role, args.group.clone(), args.owner.clone())?;
+    let token = auth::make();
+    let hash = auth::hash(&token);
+    if args.json {
+        let MakeToken { role, group, owner, .. } = args;
+        let made = serde_json::json!({ "token": token, "hash": hash, "role": role, "group": group, "owner": owner });
+        print::out(&print::json(&made)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    print::out(&token)?;
+    let mut entry = format!("[tokens.{}]\nhash = {}\nrole = {}", quoted(&args.name), quoted(&hash), quoted(&args.role));
+    for (key, value) in [("group", &args.group), ("owner", &args.owner)] {
+        if let Some(value) = value {
+            entry.push_str(&format!("\n{key} = {}", quoted(value)));
+        }
+    }
+    eprintln!("\nThat is the token; it is not shown again. Put this into the server's configuration:\n\n{entry}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `turnabout migrate`: brings the tables up to date, as every start does; here before the rest of an update.
+pub(crate) async fn migrate(global: &Global) -> anyhow::Result<ExitCode> {
+    global.no_server("migrate")?;
+    let config = global.read()?;
+    drop(global::open(&config).await?);
+    print::out(&format!("the tables in {} are up to date", config.store.database.shown()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `turnabout completions`: what a shell needs to complete our commands.
+pub(crate) fn completions(args: &Completions) -> anyhow::Result<ExitCode> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "turnabout", &mut text);
+    print::out(String::from_utf8(text)?.trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,97 @@
+//! Which jobs a command is about: the same flags for lists and for changes of many.
+
+use jiff::Timestamp;
+use turnabout::State;
+
+use crate::api::types::ListQuery;
+use crate::config::value::duration;
+
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Which jobs")]
+pub(crate) struct Filter {
+    /// In this state, or with `!` (or `not-`) before it in any other; may be given several times
+    #[arg(long = "state", value_name = "STATE", value_parser = state)]
+    states: Vec<String>,
+    /// Of this task
+    #[arg(long)]
+    task: Option<String>,
+    /// Of this group
+    #[arg(long)]
+    group: Option<String>,
+    /// Of this owner
+    #[arg(long)]
+    owner: Option<String>,
+    /// In this queue
+    #[arg(long)]
+    queue: Option<String>,
+    /// Whose subject contains this text
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// Submitted since then: a moment, or so long ago (`2h`)
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    since: Option<Timestamp>,
+    /// Submitted before then: a moment, or so long ago
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    until: Option<Timestamp>,
+}
+
+impl Filter {
+    pub(super) fn query(&self) -> ListQuery {
+        ListQuery {
+            state: (!self.states.is_empty()).then(|| self.states.join(",")),
+            task: self.task.clone(),
+            group: self.group.clone(),
+            owner: self.owner.clone(),
+            queue: self.queue.clone(),
+            search: self.search.clone(),
+            since: self.since,
+            until: self.until,
+            ..ListQuery::default()
+        }
+    }
+
+    /// Whether it says anything.
+    pub(super) fn is_given(&self) -> bool {
+        self.query() != ListQuery::default()
+    }
+}
+
+/// A state as the API takes it. Shells have their own idea of `!`.
+fn state(text: &str) -> Result<String, String> {
+    let (not, word) = match text.strip_prefix('!').or_else(|| text.strip_prefix("not-")) {
+        Some(word) => ("!", word),
+        None => ("", text),
+    };
+    let state: State = word.parse().map_err(|error: turnabout::Error| error.to_string())?;
+    Ok(format!("{not}{state}"))
+}
+
+/// A moment, or how long ago it was.
+fn moment(text: &str) -> Result<Timestamp, String> {
+    if let Ok(moment) = text.parse() {
+        return Ok(moment);
+    }
+    let wrong = |_| format!("`{text}` is neither a moment (2026-11-16T12:00:00Z) nor how long ago it was (2h)");
+    let ago = duration(text).map_err(wrong)?;
+    Timestamp::now().checked_sub(ago).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_can_be_meant_or_not() {
+        assert_eq!(state("failed").as_deref(), Ok("failed"));
+        assert_eq!(state("!success").as_deref(), Ok("!success"));
+        assert_eq!(state("not-success").as_deref(), Ok("!success"));
+        state("done").expect_err("no such state");
+    }
+
+    #[test]
+    fn moments_are_given_as_such_or_by_how_long_ago_they_were() {
+        assert!(moment("2026-11-16T12:00:00Z").is_ok());
+        assert!(moment("2h").is_ok_and(|then| then < Timestamp::now()));
+        moment("yesterday").expect_err("no such moment");
+    }
+}

@@ -1,0 +1,129 @@
+//! What all commands have in common: which configuration, and which store or server.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use turnabout::Jobs;
+
+use super::client::Client;
+use crate::api::{ApiSettings, Server};
+use crate::config::{Config, Flags, Sources, StoreUrl};
+
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Where")]
+pub(crate) struct Global {
+    /// The configuration file [default: turnabout.toml in this folder, if it exists]
+    #[arg(long, value_name = "FILE", env = "TURNABOUT_CONFIG", global = true)]
+    config: Option<PathBuf>,
+    /// Where the jobs are: `sqlite://FILE` or `postgres://USER:PASSWORD@HOST/DATABASE` [default: sqlite://turnabout.db]
+    #[arg(long, value_name = "URL", global = true, conflicts_with = "server")]
+    database: Option<String>,
+    /// Ask a server instead of a database: `http://HOST:7878`
+    #[arg(long, value_name = "URL", env = "TURNABOUT_SERVER", global = true)]
+    server: Option<String>,
+    /// A file that holds the token for the server; TURNABOUT_TOKEN may hold the token itself
+    #[arg(long, value_name = "FILE", env = "TURNABOUT_TOKEN_FILE", global = true)]
+    token_file: Option<PathBuf>,
+}
+
+impl Global {
+    /// Where the configuration comes from.
+    pub(crate) fn sources(&self, flags: &Flags) -> Sources {
+        let mut given = flags.given.clone();
+        if let Some(url) = &self.database {
+            given.push(("database".to_owned(), "--database".to_owned(), url.clone()));
+        }
+        Sources::new(self.config.as_deref(), given)
+    }
+
+    /// What is in force.
+    pub(crate) fn read(&self) -> anyhow::Result<Config> {
+        self.sources(&Flags::default()).read()
+    }
+
+    /// Whoever answers for a command that looks for jobs: where there is no file, there are none, and making an empty one
+    /// would hide that this is the wrong folder.
+    pub(crate) async fn client(&self) -> anyhow::Result<Client> {
+        match &self.server {
+            Some(server) => self.remote(server),
+            None => local(&open_existing(&self.read()?).await?),
+        }
+    }
+
+    /// Whoever answers for a command that makes jobs: a file is made if it does not exist.
+    pub(crate) async fn client_or_new(&self) -> anyhow::Result<Client> {
+        match &self.server {
+            Some(server) => self.remote(server),
+            None => local(&open(&self.read()?).await?),
+        }
+    }
+
+    /// For commands that work on a database only.
+    pub(crate) fn no_server(&self, command: &str) -> anyhow::Result<()> {
+        if self.server.is_some() && self.database.is_none() {
+            bail!("`turnabout {command}` works on a database, not on a server: give --database and no --server");
+        }
+        Ok(())
+    }
+
+    fn remote(&self, server: &str) -> anyhow::Result<Client> {
+        let base: reqwest::Url = server
+            .parse()
+            .ok()
+            .filter(|url: &reqwest::Url| matches!(url.scheme(), "http" | "https"))
+            .context("--server is not an address such as http://127.0.0.1:7878")?;
+        let token = match (&self.token_file, std::env::var("TURNABOUT_TOKEN")) {
+            (Some(file), _) => {
+                let text = std::fs::read_to_string(file)
+                    .with_context(|| format!("cannot read the token in {}", file.display()))?;
+                Some(text.trim().to_owned())
+            }
+            (None, Ok(token)) if !token.is_empty() => Some(token),
+            (None, _) => None,
+        };
+        let http = reqwest::Client::builder()
+            .user_agent(concat!("turnabout/", env!("CARGO_PKG_VERSION")))
+            // A token is for the server that was named.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()?;
+        Ok(Client::Remote { http, base, token })
+    }
+}
+
+/// The API on these jobs, without a socket.
+pub(crate) fn local(jobs: &Jobs) -> anyhow::Result<Client> {
+    let settings = ApiSettings {
+        max_body: usize::MAX,
+        // Whoever waits can stop waiting.
+        timeout: Duration::from_hours(24),
+        ..ApiSettings::default()
+    };
+    Ok(Client::Local(Server::new(jobs, settings).inside()?))
+}
+
+/// Opens the store; a file is made if it does not exist.
+pub(crate) async fn open(config: &Config) -> anyhow::Result<Jobs> {
+    let store = &config.store;
+    let max_args = usize::try_from(store.max_arguments.0).unwrap_or(usize::MAX);
+    Ok(Jobs::open(&store.database.0)
+        .retention(store.retention)
+        .schema(&store.schema)
+        .connections(store.connections)
+        .max_args(max_args)
+        .await?)
+}
+
+/// Opens the store, if it exists.
+async fn open_existing(config: &Config) -> anyhow::Result<Jobs> {
+    let StoreUrl(url) = &config.store.database;
+    if let Some(file) = url.strip_prefix("sqlite://")
+        && !file.is_empty()
+        && !Path::new(file).exists()
+    {
+        bail!(
+            "there is no file {file}; start `turnabout serve` here, or say where the jobs are with --database or --server"
+        );
+    }
+    open(config).await
+}

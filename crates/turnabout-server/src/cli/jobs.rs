@@ -1,0 +1,73 @@
+//! `turnabout jobs`: a list, newest first.
+
+use std::process::ExitCode;
+
+use turnabout::JobId;
+
+use super::filter::Filter;
+use super::global::Global;
+use super::print;
+use crate::api::types::{JobView, ListQuery};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListJobs {
+    /// These jobs, in this order
+    ids: Vec<JobId>,
+    #[command(flatten)]
+    filter: Filter,
+    /// Older than this job
+    #[arg(long, value_name = "ID")]
+    before: Option<JobId>,
+    /// How many at the most
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: u32,
+    /// Also say how many there are on all pages
+    #[arg(long)]
+    count: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(global: &Global, args: ListJobs) -> anyhow::Result<ExitCode> {
+    let client = global.client().await?;
+    let ids: Vec<String> = args.ids.iter().map(ToString::to_string).collect();
+    let page = client
+        .list(&ListQuery {
+            ids: (!ids.is_empty()).then(|| ids.join(",")),
+            before: args.before,
+            limit: Some(args.limit),
+            count: args.count,
+            ..args.filter.query()
+        })
+        .await?;
+    if args.json {
+        print::out(&print::json(&page)?)?;
+    } else if page.jobs.is_empty() {
+        eprintln!("no jobs");
+    } else {
+        let head = ["ID", "TASK", "GROUP", "PRIORITY", "SUBMITTED", "STATE"];
+        print::out(&print::table(head, page.jobs.iter().map(row)))?;
+    }
+    if let Some(count) = page.count
+        && !args.json
+    {
+        let more = if count.more { " at least" } else { "" };
+        eprintln!("{}{more} in all", count.jobs);
+    }
+    if let Some(next) = page.next {
+        eprintln!("there are more: --before {next}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(job: &JobView) -> [String; 6] {
+    [
+        job.id.to_string(),
+        job.task.clone(),
+        job.group.clone(),
+        job.priority.to_string(),
+        format!("{:.0}", job.submitted),
+        print::standing(job),
+    ]
+}

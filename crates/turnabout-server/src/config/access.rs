@@ -1,0 +1,55 @@
+//! From the settings to what the API is told.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use super::kinds::JwtSigned;
+use super::{Api, Config, Token};
+use crate::api::ApiSettings;
+use crate::auth::{JwtAlgorithm, JwtSettings, Limit, Role, StaticToken};
+
+impl Config {
+    /// How the API is served, to whom, and within which limits.
+    pub(crate) fn api_settings(&self) -> anyhow::Result<ApiSettings> {
+        let api = &self.api;
+        let tokens = self.tokens.iter().map(|(name, token)| static_token(name, token));
+        Ok(ApiSettings {
+            address: api.address,
+            tokens: tokens.collect::<anyhow::Result<_>>()?,
+            jwt: jwt(api),
+            rate: Limit {
+                per_second: api.rate.into(),
+                burst: api.rate_burst.into(),
+            },
+            hosts: api.hosts.clone(),
+            cors: api.cors_origins.clone(),
+            open_metrics: api.open_metrics,
+            max_body: usize::try_from(api.max_body.0).unwrap_or(usize::MAX),
+            max_head: usize::try_from(api.max_head.0).unwrap_or(usize::MAX),
+            timeout: api.timeout,
+            connections: api.connections as usize,
+            heartbeat: api.heartbeat,
+            shutdown: api.shutdown,
+        })
+    }
+}
+
+fn static_token(name: &str, token: &Token) -> anyhow::Result<StaticToken> {
+    let role = Role::from_parts(&token.role, token.group.clone(), token.owner.clone());
+    let role = role.with_context(|| format!("the token `{name}`"))?;
+    Ok(StaticToken::new(name, &token.hash, role))
+}
+
+fn jwt(api: &Api) -> Option<JwtSettings> {
+    let file = api.jwt_key_file.as_ref()?;
+    Some(JwtSettings {
+        key_file: PathBuf::from(file),
+        algorithm: match api.jwt_algorithm {
+            JwtSigned::Hs256 => JwtAlgorithm::Hs256,
+            JwtSigned::EdDsa => JwtAlgorithm::EdDsa,
+        },
+        issuer: api.jwt_issuer.clone(),
+        audience: api.jwt_audience.clone(),
+    })
+}

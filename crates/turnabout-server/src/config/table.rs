@@ -1,0 +1,211 @@
+//! The table of settings: the one place where each is named, typed, given its default and described.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use turnabout::{Fairness, Priority};
+
+use super::kinds::{ExitCodes, JwtSigned, LogFormat, ResultFrom, Scheme, Secret, Size, Stdin, StoreUrl};
+use super::section::section;
+use super::value::Inherit;
+
+section! {
+    /// Where the jobs are.
+    Store {
+        /// `sqlite://FILE` (made if it does not exist), or `postgres://USER:PASSWORD@HOST/DATABASE`.
+        database: StoreUrl = StoreUrl("sqlite://turnabout.db".to_owned()), flag "database";
+        /// How long jobs are kept after they have ended. "0 seconds": they are deleted at once.
+        retention: Duration = Duration::from_hours(30 * 24);
+        /// The schema that the tables are in (PostgreSQL).
+        schema: String = "turnabout".to_owned();
+        /// How many connections are used at the most, besides the one that listens (PostgreSQL).
+        connections: u32 = 8;
+        /// The arguments of a job are no longer, as JSON.
+        max_arguments: Size = Size(1 << 20);
+    }
+}
+
+section! {
+    /// What runs jobs.
+    Executor {
+        /// Its name, for people: the host's unless given.
+        name: Option<String> = None, like "\"joex1\"", flag "name";
+        /// How many jobs run at a time: as many as there are processors unless given.
+        pool_size: Option<u32> = None, like "2", flag "pool-size";
+        /// The queues whose jobs are taken.
+        queues: Vec<String> = vec!["default".to_owned()], flag "queue";
+        /// How the priorities of a group's jobs share its turns: "4,2,1" is four high, two normal, one low, then over
+        /// again; "4,1" is four high, one of the rest.
+        counting_scheme: Scheme = Scheme("4,2,1".to_owned()), flag "counting-scheme";
+        /// What a job costs its group: "jobs" (each the same), "items" (its items) or "time" (the seconds that it runs).
+        /// All executors of a store should agree.
+        fairness: Fairness = Fairness::Jobs, flag "fairness";
+        /// How often a failed job is tried again, unless its task says otherwise. Until then it is "stuck".
+        retries: u32 = 5, live true;
+        /// How long before the first retry, unless its task says otherwise; doubled for each further one.
+        retry_delay: Duration = Duration::from_mins(1), live true;
+        /// No retry is delayed for longer.
+        retry_cap: Duration = Duration::from_hours(6), live true;
+        /// How long an attempt may take, unless its task says otherwise. "none": as long as it likes.
+        time_limit: Option<Duration> = Some(Duration::from_mins(30)), live true;
+        /// So many lines of a job's log wait to be stored; then the oldest are dropped.
+        log_buffer_size: u32 = 500;
+        /// A line of a job's log has no more bytes; what is longer is cut.
+        log_line_length: u32 = 4096;
+        /// A job's log has no more lines; further ones are dropped.
+        log_lines: u32 = 10_000;
+        /// An executor that nobody wakes looks for jobs this often at least.
+        wakeup_period: Duration = Duration::from_mins(30);
+        /// How often the lease on what it runs is renewed. All executors of a store should agree.
+        heartbeat: Duration = Duration::from_secs(5);
+        /// An executor that was silent for so long is taken for dead, and others run its jobs.
+        lease: Duration = Duration::from_secs(30);
+        /// How long a handler that was told to stop may take. Programs get SIGTERM first, SIGKILL after this.
+        grace: Duration = Duration::from_secs(10);
+        /// How long running jobs may go on after SIGTERM or Ctrl-C.
+        shutdown_deadline: Duration = Duration::from_secs(30), flag "deadline";
+    }
+}
+
+section! {
+    /// The REST API under /api/v1, with its description under /api/docs.
+    Api {
+        /// Where it listens. On an address that others can reach it does not start without tokens.
+        address: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)), flag "address";
+        /// Names by which the server may be called on loopback, besides localhost and its addresses.
+        hosts: Vec<String> = Vec::new(), like "[\"jobs.internal\"]";
+        /// Web pages of these origins may call the API.
+        cors_origins: Vec<String> = Vec::new(), like "[\"https://app.example.org\"]";
+        /// Whether /metrics can be read without a token.
+        open_metrics: bool = false;
+        /// So many requests a second may be made with one token, on average.
+        rate: u32 = 100;
+        /// So many of them at once.
+        rate_burst: u32 = 200;
+        /// A request's body is no longer.
+        max_body: Size = Size(8 << 20);
+        /// A request's head is no longer.
+        max_head: Size = Size(32 << 10);
+        /// A request is answered within this time, or refused. Streams go on.
+        timeout: Duration = Duration::from_secs(30);
+        /// So many connections are open at the most.
+        connections: u32 = 4096;
+        /// A stream of events that has nothing to tell says so this often.
+        heartbeat: Duration = Duration::from_secs(15);
+        /// How long answers that are on their way may take once the server is told to stop.
+        shutdown: Duration = Duration::from_secs(10);
+        /// Accept JWTs whose signature this key confirms: a file with the secret (HS256), or with the public key as PEM
+        /// (EdDSA). They have to say when they end (exp) and a role: admin, group or owner, with `group` and `owner`.
+        jwt_key_file: Option<String> = None, like "\"/etc/turnabout/jwt.pem\"";
+        /// How they are signed: "HS256" or "EdDSA".
+        jwt_algorithm: JwtSigned = JwtSigned::Hs256;
+        /// They must be issued by this one.
+        jwt_issuer: Option<String> = None, like "\"https://login.example.org\"";
+        /// They must be meant for this one.
+        jwt_audience: Option<String> = None, like "\"turnabout\"";
+    }
+}
+
+section! {
+    /// A token for the API. `turnabout token` makes one, and prints what to write here.
+    Token {
+        /// The token's hash.
+        hash: String = String::new(), like "\"sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"";
+        /// What it allows: "admin" (everything), "group" (the jobs of one group) or "owner" (those of one owner in it).
+        role: String = "admin".to_owned();
+        /// The group that it is for.
+        group: Option<String> = None, like "\"acme\"";
+        /// The owner that it is for.
+        owner: Option<String> = None, like "\"ada\"";
+    }
+}
+
+section! {
+    /// The log of the program itself, on standard error. RUST_LOG chooses what is written.
+    Log {
+        /// "text" for people, or "json".
+        format: LogFormat = LogFormat::Text;
+    }
+}
+
+section! {
+    /// Traces of what is submitted and run, for OpenTelemetry. Off unless an endpoint is given.
+    Traces {
+        /// Where they are sent: the OTLP endpoint of a collector, for HTTP.
+        endpoint: Option<String> = None, like "\"http://127.0.0.1:4318\"";
+        /// The name of this service in the traces.
+        service: String = "turnabout".to_owned();
+    }
+}
+
+section! {
+    /// A task: a named kind of work. It either runs a program or calls a URL.
+    Task {
+        /// The program and its arguments. No shell is involved: each text is one argument, whatever it contains.
+        /// `{args.NAME}` stands for a value of the job's arguments, also for one deeper down: `{args.page.number}`;
+        /// `{job}`, `{group}`, `{owner}` and `{attempt}` for what the job is. The program finds all arguments as JSON on
+        /// its standard input, and TURNABOUT_JOB_ID, TURNABOUT_GROUP, TURNABOUT_ATTEMPT and more in its environment.
+        /// What it writes becomes the job's log; a line `::progress 40 importing table 3` its progress.
+        /// Exit code 0 is success, 75 and all others mean "try again", unless they are among permanent-codes.
+        command: Option<Vec<String>> = None, like "[\"pdftotext\", \"{args.path}\", \"-\"]", live true;
+        /// The folder that the program runs in: where `turnabout` was started unless given.
+        folder: Option<String> = None, like "\"/var/lib/documents\"", live true;
+        /// What is added to the program's environment.
+        environment: BTreeMap<String, String> = BTreeMap::new(), like "{ LANG = \"C.UTF-8\" }", live true;
+        /// What the program finds on its standard input: "arguments" or "nothing".
+        stdin: Stdin = Stdin::Arguments, live true;
+        /// What becomes the job's result: "nothing", or the "last-line" of standard output, which has to be JSON.
+        result: ResultFrom = ResultFrom::Nothing, live true;
+        /// Exit codes that mean that trying again is useless: [2, "64-74"].
+        permanent_codes: ExitCodes = ExitCodes::default(), live true;
+        /// So much of the program's output is looked at; the rest is thrown away.
+        max_output: Size = Size(64 << 20), live true;
+        /// Instead of a program: an address that is sent the job's arguments by POST. 2xx is success, and a JSON body the
+        /// job's result; 429 and 503 are tried again when Retry-After says, other 5xx as usual; any other 4xx fails for
+        /// good.
+        url: Option<String> = None, like "\"https://app.example.org/jobs/mail\"", live true;
+        /// What is added to the request's headers.
+        headers: BTreeMap<String, String> = BTreeMap::new(), like "{ X-Api-Version = \"2\" }", live true;
+        /// The key of the request's signature (Turnabout-Signature, HMAC-SHA256), so that the receiver can tell who sent
+        /// it. Better in a file of its own: secret-file.
+        secret: Option<Secret> = None, like "\"a long random text\"", live true;
+        /// A file that holds the key of the signature.
+        secret_file: Option<String> = None, like "\"/etc/turnabout/mail.secret\"", live true;
+        /// The queue of its jobs, unless a submit says otherwise.
+        queue: String = "default".to_owned(), live true;
+        /// How urgent its jobs are inside their group, unless a submit says otherwise: "high", "normal" or "low".
+        priority: Priority = Priority::Normal, live true;
+        /// How often a failed job is tried again: as executor.retries unless given.
+        retries: Inherit<u32> = Inherit::Inherited, like "2", live true;
+        /// How long before the first retry: as executor.retry-delay unless given.
+        retry_delay: Inherit<Duration> = Inherit::Inherited, like "\"10 seconds\"", live true;
+        /// No retry is delayed for longer: as executor.retry-cap unless given.
+        retry_cap: Inherit<Duration> = Inherit::Inherited, like "\"1 hour\"", live true;
+        /// Whether delays vary a little, so that jobs that failed together do not return together.
+        jitter: bool = true, live true;
+        /// Whether a job may run a second time at all. false: at most once, whatever happens.
+        restartable: bool = true, live true;
+        /// How long an attempt may take: as executor.time-limit unless given. "none": as long as it likes.
+        time_limit: Inherit<Option<Duration>> = Inherit::Inherited, like "\"5 minutes\"", live true;
+        /// So many of its jobs run at a time at the most, over all executors and groups.
+        max_running: Option<u32> = None, like "4", live true;
+        /// So many unfinished jobs of it may an owner have at the most.
+        max_unfinished: Option<u32> = None, like "1000", live true;
+        /// Whether none of its jobs is taken.
+        paused: bool = false, live true;
+    }
+}
+
+section! {
+    /// A group: a tenant, the unit of fairness. Groups need not be named here; this is for those that differ. What stands
+    /// here is written to the store whenever the program starts or the file changes, and holds for all executors.
+    Group {
+        /// How many jobs it gets for each one of a group of weight 1.
+        weight: u32 = 1, live true;
+        /// So many of its jobs run at a time at the most, over all executors.
+        max_running: Option<u32> = None, like "2", live true;
+        /// Whether none of its jobs is taken.
+        paused: bool = false, live true;
+    }
+}

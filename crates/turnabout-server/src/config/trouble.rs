@@ -1,0 +1,93 @@
+//! What is wrong with a configuration, and where.
+
+use std::fmt;
+use std::ops::Range;
+
+/// Where a value came from. The later ones win.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Nobody gave it.
+    Default,
+    /// The file: its name, and where in it.
+    File(String, Range<usize>),
+    /// A variable of the environment.
+    Environment(String),
+    /// A flag.
+    Flag(String),
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug)]
+pub(crate) struct Trouble {
+    pub(crate) origin: Origin,
+    pub(crate) message: String,
+}
+
+/// Everything that is wrong with a configuration: one has to correct it once, not once for each mistake.
+#[derive(Clone, Debug)]
+pub(crate) struct Troubles {
+    /// The text of the file, to point at what is wrong in it.
+    pub(super) text: String,
+    pub(super) list: Vec<Trouble>,
+}
+
+/// The line of a place in a text, beginning with 1, what it says, and the place in it.
+pub(super) fn line(text: &str, place: &Range<usize>) -> (usize, String, usize) {
+    let start = place.start.min(text.len());
+    let before = text.get(..start).unwrap_or(text);
+    let begin = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = text[begin..].lines().next().unwrap_or_default();
+    (before.matches('\n').count() + 1, line.to_owned(), start - begin)
+}
+
+impl Origin {
+    /// For people: `turnabout.toml, line 3`.
+    pub(super) fn words(&self, text: &str) -> String {
+        match self {
+            Self::Default => "default".to_owned(),
+            Self::File(name, place) => format!("{name}, line {}", line(text, place).0),
+            Self::Environment(name) => format!("environment variable {name}"),
+            Self::Flag(name) => format!("flag {name}"),
+        }
+    }
+}
+
+impl fmt::Display for Troubles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, Trouble { origin, message }) in self.list.iter().enumerate() {
+            if n > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{}: {message}", origin.words(&self.text))?;
+            let Origin::File(_, place) = origin else { continue };
+            let (number, line, column) = line(&self.text, place);
+            // Columns of the terminal, not bytes; a place may go on in the next line.
+            let indent = line.get(..column).map_or(0, |part| part.chars().count());
+            let marked = line.get(column..).map_or(0, |rest| rest.chars().count());
+            let length = self.text.get(place.clone()).map_or(1, |part| part.chars().count());
+            let gutter = number.to_string();
+            let blank = " ".repeat(gutter.len());
+            let marks = "^".repeat(length.clamp(1, marked.max(1)));
+            write!(
+                f,
+                "\n{blank} |\n{gutter} | {}\n{blank} | {}{marks}",
+                line.replace('\t', " "),
+                " ".repeat(indent)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Troubles {}
+
+/// The name that was probably meant: the nearest one, if any is near.
+pub(super) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(wrong, name);
+    names
+        .into_iter()
+        .map(|name| (likeness(name), name))
+        .filter(|(likeness, _)| *likeness >= 0.5)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}

@@ -112,6 +112,8 @@ pub(super) struct Plan {
     pub(super) jobs: Jobs,
     pub(super) registry: Registry,
     pub(super) name: String,
+    /// Whether it was given, and not made up.
+    pub(super) name_given: bool,
     pub(super) slots: usize,
     pub(super) queues: Vec<String>,
     pub(super) tasks: Arc<HashSet<String>>,
@@ -132,12 +134,14 @@ impl Plan {
     pub(super) fn new(jobs: Jobs, mut registry: Registry, mut options: Options) -> Result<Self> {
         options.check()?;
         registry.check()?;
+        let name_given = options.name.is_some();
         let name = options.name.unwrap_or_else(host_name);
         self::name("executor name", &name)?;
         let tasks: Vec<String> = registry.settings().into_iter().map(|settings| settings.name).collect();
         Ok(Self {
             jobs,
             name,
+            name_given,
             slots: if options.inline_only { 0 } else { options.slots },
             kind: kind(&options.queues, &tasks, options.fairness),
             queues: options.queues,

@@ -16,7 +16,7 @@ const MAX_GROUPS: u32 = 1000;
 impl Jobs {
     /// All registered executors, by name.
     pub async fn executors(&self) -> Result<Vec<Member>> {
-        self.store().overview().members().await
+        self.store().overview().executors().await
     }
 
     /// Tells an executor to take no more jobs, or that it may again. It goes on with what it has in hand, and stays

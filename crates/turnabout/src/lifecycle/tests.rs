@@ -251,11 +251,11 @@ fn a_job_that_kills_its_executor_ends_failed() {
 #[test]
 fn a_job_that_kills_its_executor_before_its_start_is_stored_does_so_once() {
     let scheduled = job(S::Scheduled);
-    assert!(!must_record_start(&scheduled, &policy()));
+    assert!(!must_record_start(&scheduled, &policy(), false));
     let change = on(&scheduled, E::Lose).expect("legal");
     assert_eq!((change.state, change.attempts, change.losses), (S::Waiting, 0, 1));
     assert!(
-        must_record_start(&change.standing(), &policy()),
+        must_record_start(&change.standing(), &policy(), false),
         "from now on, starts count"
     );
 }

@@ -145,7 +145,7 @@ pub struct Hint {
 #[async_trait]
 pub trait Overview: Send + Sync {
     /// All registered executors, by name.
-    async fn members(&self) -> Result<Vec<Member>>;
+    async fn executors(&self) -> Result<Vec<Member>>;
 
     /// Notes that an executor is to take no more jobs, or that it may again; its next heartbeat tells it. Says whether there
     /// is such an executor.

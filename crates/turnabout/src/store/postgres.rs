@@ -89,8 +89,8 @@ pub struct PostgresStore {
     together: Together,
     /// For what goes on after a caller has gone.
     me: Weak<Self>,
-    feed: feed::Feed,
     ear: Ear,
+    feed: feed::Feed,
     /// Every peek goes by the marks, as far as there are any.
     #[cfg(test)]
     pub(crate) always_by_marks: std::sync::atomic::AtomicBool,
@@ -107,9 +107,9 @@ impl PostgresStore {
         let name = connect::name(&config);
         prepare(&config, &options, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
+        let watched = Arc::new(tokio::sync::Notify::new());
+        let ear = Ear::open(config.clone(), &options.schema, signals.clone(), Arc::clone(&watched));
         let (feed, hints) = feed::Feed::new();
-        let ear = Ear::open(config.clone(), &options.schema, signals.clone());
-        let watched = ear.watched();
         let pool = connect::pool(&config, options.connections, RecyclingMethod::Fast)?;
         let pulse = connect::pool(&config, 2, RecyclingMethod::Fast)?;
         // As many as handlers may ask for at a time, see `offer_transactions`. Handlers may leave things behind.
@@ -128,8 +128,8 @@ impl PostgresStore {
             limits: AtomicBool::new(false),
             together: Together::default(),
             me: me.clone(),
-            feed,
             ear,
+            feed,
             #[cfg(test)]
             always_by_marks: std::sync::atomic::AtomicBool::default(),
         });

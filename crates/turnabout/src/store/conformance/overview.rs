@@ -18,7 +18,7 @@ async fn executors_are_listed_with_what_they_hold_and_can_be_drained(world: &Wor
     let other = world.executor().await;
     world.flood("a", 3).await;
     exec.take(2).await;
-    let mut members = world.store.overview().members().await.expect("it works");
+    let mut members = world.store.overview().executors().await.expect("it works");
     assert_eq!(members.len(), 2);
     members.sort_by_key(|member| std::cmp::Reverse(member.held));
     assert_eq!((members[0].info.incarnation, members[0].held), (exec.incarnation, 2));
@@ -62,7 +62,7 @@ async fn executors_are_listed_with_what_they_hold_and_can_be_drained(world: &Wor
             .expect("it works")
             .draining
     );
-    let members = world.store.overview().members().await.expect("it works");
+    let members = world.store.overview().executors().await.expect("it works");
     assert!(members.iter().all(|member| member.seen == world.clock.now()));
     assert_eq!(members.iter().filter(|member| member.draining).count(), 1);
     assert!(

@@ -66,7 +66,7 @@ fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
 
 #[async_trait]
 impl Overview for Model {
-    async fn members(&self) -> Result<Vec<Member>> {
+    async fn executors(&self) -> Result<Vec<Member>> {
         let tables = self.tables();
         let mut members: Vec<Member> = tables
             .executors

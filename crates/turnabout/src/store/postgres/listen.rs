@@ -65,9 +65,9 @@ struct Hearing {
     missing: Mutex<Option<(u64, Instant)>>,
     /// Whether one did not arrive in time.
     deaf: AtomicBool,
-    ids: Ids,
-    /// Someone watches, perhaps: it is to be looked up.
+    /// Somebody has begun to watch jobs.
     watched: Arc<Notify>,
+    ids: Ids,
 }
 
 impl Hearing {
@@ -82,8 +82,8 @@ impl Hearing {
 }
 
 impl Ear {
-    /// Begins to listen.
-    pub(super) fn open(config: Config, schema: &str, signals: broadcast::Sender<Signal>) -> Self {
+    /// Begins to listen. `watched` is told whenever somebody has begun to watch jobs, or may have.
+    pub(super) fn open(config: Config, schema: &str, signals: broadcast::Sender<Signal>, watched: Arc<Notify>) -> Self {
         let (orders, ordered) = mpsc::channel(64);
         let hearing = Arc::new(Hearing {
             mark: Uuid::new_v4(),
@@ -92,8 +92,8 @@ impl Ear {
             there: watch::Sender::new(false),
             missing: Mutex::default(),
             deaf: AtomicBool::new(false),
+            watched,
             ids: Ids::default(),
-            watched: Arc::new(Notify::new()),
         });
         let listener = Listener {
             config,
@@ -104,11 +104,6 @@ impl Ear {
         };
         let task = tokio::spawn(listener.listen(ordered)).abort_handle();
         Self { orders, hearing, task }
-    }
-
-    /// Told when someone may have begun to watch.
-    pub(super) fn watched(&self) -> Arc<Notify> {
-        Arc::clone(&self.hearing.watched)
     }
 
     pub(super) fn ids(&self) -> &Ids {

@@ -38,8 +38,8 @@ fn damaged(what: &'static str) -> Error {
 
 #[async_trait]
 impl Overview for PostgresStore {
-    async fn members(&self) -> Result<Vec<Member>> {
-        let rows = self.look("looking at executors", &self.sql.members, &[]).await?;
+    async fn executors(&self) -> Result<Vec<Member>> {
+        let rows = self.look("looking at executors", &self.sql.executors, &[]).await?;
         let member = |row: &Row| Member {
             info: ExecutorInfo {
                 incarnation: row.get(0),

@@ -18,8 +18,8 @@ use crate::store::{ExecutorInfo, Filter};
 
 #[async_trait]
 impl Overview for SqliteStore {
-    async fn members(&self) -> Result<Vec<Member>> {
-        self.read("looking at executors", |tx| members(tx)).await
+    async fn executors(&self) -> Result<Vec<Member>> {
+        self.read("looking at executors", |tx| executors(tx)).await
     }
 
     async fn drain(&self, executor: Uuid, drain: bool) -> Result<bool> {
@@ -61,14 +61,14 @@ impl Overview for SqliteStore {
     }
 }
 
-fn members(tx: &Tx<'_>) -> Result<Vec<Member>, Fault> {
+fn executors(tx: &Tx<'_>) -> Result<Vec<Member>, Fault> {
     let names = |row: &Row<'_>, at: usize| -> rusqlite::Result<Vec<String>> {
         let text: String = row.get(at)?;
         Ok(serde_json::from_str(&text).unwrap_or_default())
     };
     let members = tx
         .connection
-        .prepare_cached(sql!("members"))?
+        .prepare_cached(sql!("executors"))?
         .query_map([], |row| {
             Ok(Member {
                 info: ExecutorInfo {

@@ -1,2 +1,5 @@
--- All executors. Walks the table, which is short.
-SELECT incarnation, name, slots, queues, tasks, version, beat FROM executor ORDER BY name, incarnation
+-- All executors by name, and how many jobs each holds. Walks the table of executors, and `held` for each. Reads only.
+SELECT incarnation, name, slots, queues, tasks, version, beat, seen,
+       (SELECT count(*) FROM job INDEXED BY held WHERE job.executor = e.incarnation), draining
+FROM executor AS e
+ORDER BY name, incarnation

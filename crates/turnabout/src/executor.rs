@@ -32,6 +32,7 @@ mod life;
 mod lives;
 mod logger;
 mod mark;
+mod meter;
 pub(crate) mod news;
 mod plan;
 mod registry;

@@ -65,8 +65,13 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
         () = signals.next() => std::process::exit(INTERRUPTED),
     };
     let Parts { executor, api, stop } = parts;
-    let place = api.as_ref().map_or_else(String::new, |api| format!(" on http://{}", api.address()));
-    tracing::info!("serving the jobs in {}{place}; Ctrl-C stops", config.store.database.shown());
+    let place = api
+        .as_ref()
+        .map_or_else(String::new, |api| format!(" on http://{}", api.address()));
+    tracing::info!(
+        "serving the jobs in {}{place}; Ctrl-C stops",
+        config.store.database.shown()
+    );
     let over = CancellationToken::new();
     let mut api = tokio::spawn({
         let over = over.clone();

@@ -20,7 +20,10 @@ fn wait_for_success(place: &Place, jobs: u64) {
         if done >= jobs {
             return;
         }
-        assert!(begin.elapsed() < Duration::from_mins(3), "only {done} of {jobs} have succeeded");
+        assert!(
+            begin.elapsed() < Duration::from_mins(3),
+            "only {done} of {jobs} have succeeded"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
 }

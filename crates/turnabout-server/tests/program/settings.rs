@@ -13,19 +13,40 @@ fn the_settings_in_force_are_told_with_where_they_came_from() {
         ("retries = 5", "default"),
         ("command = [\"ocr\", \"{args.path}\"]", "turnabout.toml, line 4"),
     ] {
-        assert!(told.lines().any(|said| said.starts_with(line.0) && said.contains(line.1)), "{line:?}: {told}");
+        assert!(
+            told.lines()
+                .any(|said| said.starts_with(line.0) && said.contains(line.1)),
+            "{line:?}: {told}"
+        );
     }
     let mut command = place.command(&["config", "--json"]);
-    let output = command.env("TURNABOUT_EXECUTOR_POOL_SIZE", "4").output().expect("it starts");
+    let output = command
+        .env("TURNABOUT_EXECUTOR_POOL_SIZE", "4")
+        .output()
+        .expect("it starts");
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(told["executor.pool-size"]["value"], 4);
-    assert_eq!(told["executor.pool-size"]["origin"], "environment variable TURNABOUT_EXECUTOR_POOL_SIZE");
+    assert_eq!(
+        told["executor.pool-size"]["origin"],
+        "environment variable TURNABOUT_EXECUTOR_POOL_SIZE"
+    );
 
     place.configure("[executor]\npool-sise = 3\n");
     for command in ["config", "serve", "jobs"] {
         let said = place.complaint(&[command]);
-        assert!(said.contains("line 2") && said.contains("did you mean `pool-size`?"), "{said}");
+        assert!(
+            said.contains("line 2") && said.contains("did you mean `pool-size`?"),
+            "{said}"
+        );
     }
-    assert!(place.complaint(&["config", "--config", "none.toml"]).contains("none.toml"));
-    assert!(place.ask(&["config", "--reference"]).contains("#counting-scheme = \"4,2,1\""));
+    assert!(
+        place
+            .complaint(&["config", "--config", "none.toml"])
+            .contains("none.toml")
+    );
+    assert!(
+        place
+            .ask(&["config", "--reference"])
+            .contains("#counting-scheme = \"4,2,1\"")
+    );
 }

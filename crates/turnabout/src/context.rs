@@ -31,6 +31,8 @@ pub(crate) struct Core {
     pub(crate) news: Arc<News>,
     /// The incarnation that holds the job.
     pub(crate) executor: uuid::Uuid,
+    /// Counts handlers that block and were left to themselves.
+    pub(crate) abandoned: Arc<tokio::sync::watch::Sender<usize>>,
     #[cfg_attr(
         not(feature = "postgres"),
         expect(dead_code, reason = "only PostgreSQL has transactions for handlers")
@@ -90,7 +92,7 @@ impl<S> Context<S> {
 
     /// Which attempt this is, beginning with 1.
     pub fn attempt(&self) -> u32 {
-        self.core.held.job.attempts + 1
+        crate::lifecycle::next_attempt(self.core.held.job.attempts)
     }
 
     /// Whether the job fails for good if this attempt fails.
@@ -172,6 +174,10 @@ impl<S> Context<S> {
             executor: *executor,
             number: held.job.number,
         })
+    }
+
+    pub(crate) fn abandoned(&self) -> Arc<tokio::sync::watch::Sender<usize>> {
+        Arc::clone(&self.core.abandoned)
     }
 
     /// Waits for something async in a handler that blocks ([`Executor::blocking_task`](crate::Executor::blocking_task)):

@@ -181,6 +181,14 @@ impl Hub {
     async fn catch_up(&mut self, interest: &Interest, from: Position) -> Option<Vec<Told>> {
         let overview = self.store.overview();
         let watched = overview.watch(HOLD).await.ok()?;
+        let from = if from == Position::OLDEST {
+            Position {
+                epoch: watched.epoch,
+                number: watched.forgotten,
+            }
+        } else {
+            from
+        };
         if from.epoch != watched.epoch || from.number < watched.forgotten || from.number > watched.newest {
             return None;
         }
@@ -262,7 +270,12 @@ impl Hub {
             };
             let full = hints.len() == HINTS as usize;
             hints.retain(|hint| self.is_wanted(hint));
-            let told = self.look_up(&hints).await?;
+            let mut told = self.look_up(&hints).await?;
+            // What was told already is not told again.
+            told.retain(|told| match told {
+                Told::Job(job) => self.open.get(&job.id).is_none_or(|(_, known)| known != job),
+                _ => true,
+            });
             self.place.number = last;
             self.tell(&told, &hints);
             if !full {

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::connect::{Mode, Tx, failed, no_connection};
+use super::connect::{Mode, Tx, failed};
 use crate::error::Result;
 use crate::job::{Brief, JobId};
 use crate::lifecycle::Place;
@@ -197,14 +197,14 @@ impl PostgresStore {
 
     /// Looks whether someone watches.
     pub(super) async fn look_for_watchers(&self) -> Result<()> {
-        // On a connection of the heartbeats: handlers that never yield may keep all others from being served.
-        let failed = failed("looking for watchers");
-        let client = self.pulse.get().await.map_err(no_connection)?;
-        let statement = client.prepare_cached(&self.sql.feed).await.map_err(&failed)?;
-        let rows = client.query(&statement, &[]).await.map_err(&failed)?;
-        // Infinite at first: nobody ever watched.
-        self.feed.set(rows.first().and_then(|row| row.try_get(0).ok()));
+        let rows = self.look("looking for watchers", &self.sql.feed, &[]).await?;
+        self.watched_until(rows.first().and_then(|row| row.try_get(0).ok()));
         Ok(())
+    }
+
+    /// Someone watches until then. Infinite at first, which is no time: nobody ever watched.
+    pub(super) fn watched_until(&self, until: Option<Timestamp>) {
+        self.feed.set(until);
     }
 
     pub(super) async fn begin_watching(&self, hold: Duration) -> Result<Watched> {

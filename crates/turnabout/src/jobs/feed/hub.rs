@@ -25,6 +25,8 @@ const RENEW: Duration = Duration::from_secs(5);
 const HOLD: Duration = Duration::from_mins(3);
 /// Jobs that have not ended are looked at so long after they were last heard of, lest a hint got lost.
 const DOUBT: Duration = Duration::from_secs(5);
+/// A job that is gone has so much time for its end to be told.
+const GRACE: Duration = Duration::from_secs(2);
 /// So many hints are read at once.
 const HINTS: u32 = 5000;
 /// So many hints are caught up with; whoever missed more begins anew.
@@ -49,6 +51,8 @@ struct Hub {
     open: HashMap<JobId, (Instant, Arc<Brief>)>,
     /// In the order in which they are to be looked at.
     doubts: VecDeque<(Instant, JobId)>,
+    /// Jobs that are not there any longer, and since when that is known: a hint may still tell what they were at their end.
+    missing: HashMap<JobId, (Instant, Hint)>,
 }
 
 /// Tells followers until nobody can join any longer.
@@ -59,6 +63,7 @@ pub(super) async fn run(store: Arc<dyn Store>, mut joins: mpsc::Receiver<Join>) 
         place: Position::default(),
         open: HashMap::new(),
         doubts: VecDeque::new(),
+        missing: HashMap::new(),
     };
     while let Some(join) = joins.recv().await {
         // Subscribed to only while someone follows: signals that nobody wants are not sent.
@@ -86,6 +91,7 @@ pub(super) async fn run(store: Arc<dyn Store>, mut joins: mpsc::Receiver<Join>) 
         }
         hub.open.clear();
         hub.doubts.clear();
+        hub.missing.clear();
     }
 }
 
@@ -271,9 +277,17 @@ impl Hub {
             let full = hints.len() == HINTS as usize;
             hints.retain(|hint| self.is_wanted(hint));
             let mut told = self.look_up(&hints).await?;
-            // What was told already is not told again.
+            // What was told already is not told again, and that a job is gone not before its end had time to come.
             told.retain(|told| match told {
                 Told::Job(job) => self.open.get(&job.id).is_none_or(|(_, known)| known != job),
+                Told::Gone(id) => {
+                    if let Some(hint) = hints.iter().find(|hint| hint.job == *id) {
+                        self.missing
+                            .entry(*id)
+                            .or_insert_with(|| (Instant::now(), hint.clone()));
+                    }
+                    false
+                }
                 _ => true,
             });
             self.place.number = last;
@@ -283,8 +297,24 @@ impl Hub {
             }
         }
         self.doubt().await?;
+        self.miss();
         self.begin_anew().await;
         Ok(())
+    }
+
+    /// Tells of jobs that are gone, if nothing came that says how they ended.
+    fn miss(&mut self) {
+        let now = Instant::now();
+        let over = |since: Instant| now.duration_since(since) >= GRACE;
+        let gone: Vec<Hint> = self
+            .missing
+            .extract_if(|_, (since, _)| over(*since))
+            .map(|(_, (_, hint))| hint)
+            .collect();
+        if !gone.is_empty() {
+            let told: Vec<Told> = gone.iter().map(|hint| Told::Gone(hint.job)).collect();
+            self.tell(&told, &gone);
+        }
     }
 
     fn is_wanted(&self, hint: &Hint) -> bool {
@@ -353,8 +383,14 @@ impl Hub {
                         self.doubts.push_back((now, job.id));
                     }
                 }
-                Told::Job(job) => drop(self.open.remove(&job.id)),
-                Told::Gone(id) => drop(self.open.remove(id)),
+                Told::Job(job) => {
+                    self.open.remove(&job.id);
+                    self.missing.remove(&job.id);
+                }
+                Told::Gone(id) => {
+                    self.open.remove(id);
+                    self.missing.remove(id);
+                }
                 Told::Resync | Told::Ready => {}
             }
         }
@@ -392,7 +428,7 @@ impl Hub {
             }
         };
         let mut found: HashMap<JobId, Brief> = jobs.iter().map(|job| (job.id, Brief::from(job))).collect();
-        let (mut told, mut hints) = (Vec::new(), Vec::new());
+        let mut told = Vec::new();
         for id in ids {
             let Some((_, known)) = self.open.remove(&id) else {
                 continue;
@@ -404,18 +440,18 @@ impl Hub {
                 }
                 Some(job) => told.push(Told::Job(Arc::new(job))),
                 None => {
-                    told.push(Told::Gone(id));
-                    hints.push(Hint {
+                    let hint = Hint {
                         number: self.place.number,
                         job: id,
                         group: known.group.clone(),
                         owner: known.owner.clone(),
                         last: None,
-                    });
+                    };
+                    self.missing.entry(id).or_insert((now, hint));
                 }
             }
         }
-        self.tell(&told, &hints);
+        self.tell(&told, &[]);
         Ok(())
     }
 

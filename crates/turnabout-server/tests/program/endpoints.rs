@@ -316,7 +316,9 @@ pub(crate) fn the_whole_is_seen_at_a_glance(place: &Place) {
     }
     assert!(!numbers.contains("group="), "groups are not numbered unless asked for");
 
+    api.post("/api/v1/jobs/bulk", &json!({ "action": "cancel", "filter": {} }))
+        .with(200);
+    api.ended(&long);
     assert_eq!(api.post("/api/v1/shutdownAndExit", &Value::Null).status, 202);
-    api.post(&format!("/api/v1/jobs/{long}/cancel"), &Value::Null);
     assert!(server.end().success());
 }

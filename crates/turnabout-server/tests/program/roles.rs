@@ -1,9 +1,11 @@
 //! Who may see and do what.
 
+use std::io::{BufRead, BufReader};
+
 use serde_json::{Value, json};
 
 use crate::http::Caller;
-use crate::place::{Place, Server, ended, wait_for};
+use crate::place::{Place, ended};
 
 const HASH: &str = "printf %s";
 
@@ -226,6 +228,14 @@ pub(crate) fn a_server_that_others_can_reach_needs_tokens(place: &Place) {
     std::io::Read::read_to_string(&mut child.stderr.take().expect("its log"), &mut complaint).expect("text");
     assert!(complaint.contains("no tokens are configured"), "{complaint}");
     configure(place);
-    let server = Server::start(place, &["--address", "0.0.0.0:0"]);
-    wait_for(&server.log, "serving");
+    let mut child = place
+        .command(&["serve", "--address", "0.0.0.0:0"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let log = BufReader::new(child.stderr.take().expect("its log"));
+    let serving = log.lines().map_while(Result::ok).any(|line| line.contains("serving"));
+    assert!(serving, "with tokens it may");
+    child.kill().expect("it runs");
+    ended(&mut child);
 }

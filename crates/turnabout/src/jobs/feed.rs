@@ -19,7 +19,7 @@ use crate::store::Store;
 use crate::store::overview::Whose;
 
 /// So many notes wait for a follower; one that is further behind begins anew.
-const WAITING: usize = 64;
+const WAITING: usize = 256;
 /// So many callers wait for the hub.
 const JOINING: usize = 256;
 /// So many jobs may be followed by their ids.

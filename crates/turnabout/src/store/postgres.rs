@@ -267,7 +267,7 @@ impl Store for PostgresStore {
     }
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
-        self.within(PATIENCE, "settling jobs", self.write_outcomes(executor, jobs))
+        self.within(PATIENCE, "settling jobs", Box::pin(self.write_outcomes(executor, jobs)))
             .await
     }
 
@@ -310,7 +310,8 @@ impl Store for PostgresStore {
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
-        self.within(PATIENCE, "changing jobs", self.happen(which, event)).await
+        self.within(PATIENCE, "changing jobs", Box::pin(self.happen(which, event)))
+            .await
     }
 
     async fn promote(&self, limit: u32) -> Result<Promoted> {
@@ -328,8 +329,12 @@ impl Store for PostgresStore {
     }
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        self.within(PATIENCE, "burying a silent executor", self.bury(executor, beat))
-            .await
+        self.within(
+            PATIENCE,
+            "burying a silent executor",
+            Box::pin(self.bury(executor, beat)),
+        )
+        .await
     }
 
     async fn executors(&self) -> Result<Vec<ExecutorInfo>> {

@@ -15,6 +15,7 @@ pub(crate) mod jobs;
 pub(crate) mod logs;
 pub(crate) mod overview;
 mod print;
+mod reload;
 pub(crate) mod serve;
 pub(crate) mod show;
 mod signals;

@@ -175,6 +175,25 @@ impl Config {
         }
     }
 
+    /// The settings that differ from those of another configuration, and take effect only at a start.
+    pub(crate) fn differing(&self, other: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        for section in Self::FIXED {
+            let (Some(own), Some(others)) = (self.fixed(section), other.fixed(section)) else {
+                continue;
+            };
+            let changed = own
+                .table()
+                .iter()
+                .filter(|setting| !setting.live && own.get(setting.field) != others.get(setting.field));
+            found.extend(changed.map(|setting| dotted(section, &setting.key())));
+        }
+        if self.tokens != other.tokens {
+            found.push("tokens".to_owned());
+        }
+        found
+    }
+
     /// Where a setting's value came from.
     pub(crate) fn origin(&self, name: &str) -> &Origin {
         self.origins.get(name).unwrap_or(&Origin::Default)

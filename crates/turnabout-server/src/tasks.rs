@@ -78,6 +78,7 @@ fn settings(name: &str, task: &Task, config: &Config) -> TaskSettings {
         restartable: task.restartable,
     };
     settings.time_limit = task.time_limit.over(all.time_limit);
+    settings.max_unfinished = task.max_unfinished;
     settings
 }
 

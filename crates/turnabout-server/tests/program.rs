@@ -63,6 +63,7 @@ on_both_stores! {
     line::the_same_commands_work_on_a_server_and_on_a_database,
     line::jobs_are_submitted_from_a_file_and_from_standard_input,
     line::the_exit_code_of_a_wait_tells_how_the_job_ended,
+    settings::tasks_and_groups_change_while_the_server_runs,
     benchmark::every_scenario_of_the_benchmark_gives_results_and_a_table,
     benchmark::the_program_takes_part_in_a_comparison_with_other_queues,
 }

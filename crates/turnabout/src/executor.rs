@@ -43,7 +43,7 @@ pub use hooks::HookHandler;
 
 use handle::Control;
 use life::{Backoff, Life};
-use plan::{Options, Plan};
+use plan::{Options, Plan, Tasks};
 use registry::Registry;
 
 /// Runs jobs. Say which tasks it knows and how it should behave, then [`run`](Executor::run) it.
@@ -338,13 +338,7 @@ impl<S: Send + Sync + 'static> Executor<S> {
     /// trouble is waited out, and told by [`ExecutorHandle::health`].
     pub async fn start(self) -> Result<ExecutorHandle> {
         let plan = Arc::new(Plan::new(self.jobs, self.registry, self.options)?);
-        if let Some(task) = plan.registry.transactional() {
-            let offered = plan.jobs.store().offer_transactions(plan.slots.max(4));
-            offered.map_err(|error| match error {
-                Error::Invalid { what, why } => Error::invalid(what, format!("the task `{task}` wants one, but {why}")),
-                other => other,
-            })?;
-        }
+        offer_transactions(&plan, &plan.tasks())?;
         let health = Arc::default();
         let life = Life::new(Arc::clone(&plan), Arc::clone(&health));
         register(&life).await?;
@@ -354,9 +348,22 @@ impl<S: Send + Sync + 'static> Executor<S> {
     }
 }
 
+/// Has the store ready for tasks whose handlers are given transactions.
+fn offer_transactions(plan: &Plan, tasks: &Tasks) -> Result<()> {
+    let Some(task) = tasks.registry.transactional() else {
+        return Ok(());
+    };
+    let offered = plan.jobs.store().offer_transactions(plan.slots.max(4));
+    offered.map_err(|error| match error {
+        Error::Invalid { what, why } => Error::invalid(what, format!("the task `{task}` wants one, but {why}")),
+        other => other,
+    })
+}
+
 async fn register(life: &Life) -> Result<()> {
+    let tasks = life.plan.tasks();
     life.store
-        .register(&life.info(), &life.plan.kind, &life.plan.registry.settings())
+        .register(&life.info(), &tasks.kind, &tasks.registry.settings())
         .await?;
     let mut troubles = life.health.lock().unwrap_or_else(PoisonError::into_inner);
     troubles.registered = true;

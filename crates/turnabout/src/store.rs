@@ -33,9 +33,9 @@ use crate::transaction::Transaction;
 use crate::turn::{Charge, Turns};
 
 mod new_job;
+pub mod overview;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
-pub mod overview;
 mod telling;
 
 pub use new_job::{MaxUnfinished, NewJob, Submitted};

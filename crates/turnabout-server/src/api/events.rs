@@ -64,12 +64,18 @@ pub(super) async fn events(
         None => HashSet::new(),
     };
     if query.ids.is_some() && ids.is_empty() {
-        return Err(Problem::invalid("ids", "no id is given; leave it out to follow all jobs"));
+        return Err(Problem::invalid(
+            "ids",
+            "no id is given; leave it out to follow all jobs",
+        ));
     }
     let (group, owner) = caller.place(query.group, query.owner)?;
     let initial = query.initial.unwrap_or(INITIAL);
     if initial > MAX_INITIAL {
-        return Err(Problem::invalid("initial", format!("{initial} is more than {MAX_INITIAL}")));
+        return Err(Problem::invalid(
+            "initial",
+            format!("{initial} is more than {MAX_INITIAL}"),
+        ));
     }
     let header = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     // An id that means nothing to us is like one that we have forgotten.

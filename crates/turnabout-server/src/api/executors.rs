@@ -7,8 +7,8 @@ use turnabout::store::overview::Member;
 use uuid::Uuid;
 
 use super::caller::Caller;
-use super::state::App;
 use super::extract::{Body, Name};
+use super::state::App;
 use super::types::{Code, DrainRequest, DrainView, ExecutorView, Executors, Problem, Running};
 
 /// List executors

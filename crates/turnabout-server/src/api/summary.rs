@@ -104,7 +104,10 @@ pub(super) async fn groups(
     super::extract::no_nul("after", &after)?;
     let whose = Whose { group, owner };
     let (sums, settings) = tokio::try_join!(app.jobs.groups(&whose, &after, limit), app.jobs.settings())?;
-    let next = sums.last().filter(|_| sums.len() == limit as usize).map(|sum| sum.group.clone());
+    let next = sums
+        .last()
+        .filter(|_| sums.len() == limit as usize)
+        .map(|sum| sum.group.clone());
     let view = |sum: GroupSum| {
         let set = settings.group(&sum.group);
         GroupSummary {

@@ -128,7 +128,11 @@ async fn many(client: &Client, action: BulkVerb, args: &Change) -> anyhow::Resul
     } else if args.dry_run {
         format!("{} jobs would be changed", whole.matched)
     } else {
-        let skipped = if whole.skipped > 0 { format!(", {} could not be", whole.skipped) } else { String::new() };
+        let skipped = if whole.skipped > 0 {
+            format!(", {} could not be", whole.skipped)
+        } else {
+            String::new()
+        };
         format!("{} jobs were changed{skipped}", whole.changed)
     })?;
     Ok(ExitCode::SUCCESS)

@@ -14,8 +14,8 @@ use tower::ServiceExt as _;
 use turnabout::{JobId, Priority};
 
 use crate::api::types::{
-    Attempts, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, DrainView, Executors, Explained, Groups, JobPage, JobView,
-    ListQuery, LogView, Problem, SetPriority, Summary,
+    Attempts, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, DrainView, Executors, Explained, Groups, JobPage,
+    JobView, ListQuery, LogView, Problem, SetPriority, Summary,
 };
 
 /// An answer is no longer.
@@ -68,7 +68,10 @@ impl Client {
                 Ok((status, answer.bytes().await?.to_vec()))
             }
             Self::Local(router) => {
-                let mut request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
+                let mut request = Request::builder()
+                    .method(method)
+                    .uri(path)
+                    .header(header::HOST, "localhost");
                 if body.is_some() {
                     request = request.header(header::CONTENT_TYPE, "application/json");
                 }
@@ -86,7 +89,8 @@ impl Client {
         if status.is_success() {
             // Where nothing is said, nothing is expected.
             let answer = if answer.is_empty() { b"null" } else { &answer[..] };
-            return serde_json::from_slice(answer).context("the answer cannot be understood; is it a turnabout server?");
+            return serde_json::from_slice(answer)
+                .context("the answer cannot be understood; is it a turnabout server?");
         }
         match serde_json::from_slice::<Problem>(&answer) {
             Ok(problem) if status == StatusCode::UNAUTHORIZED => Err(anyhow!(
@@ -106,7 +110,12 @@ impl Client {
         self.ask(Method::POST, path, None).await
     }
 
-    async fn send_json<T: DeserializeOwned>(&self, method: Method, path: &str, body: &impl Serialize) -> anyhow::Result<T> {
+    async fn send_json<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<T> {
         self.ask(method, path, Some(serde_json::to_string(body)?)).await
     }
 
@@ -133,7 +142,8 @@ impl Client {
     }
 
     pub(crate) async fn logs(&self, id: JobId, after: i64, limit: u32) -> anyhow::Result<LogView> {
-        self.get(&format!("/api/v1/jobs/{id}/logs?after={after}&limit={limit}")).await
+        self.get(&format!("/api/v1/jobs/{id}/logs?after={after}&limit={limit}"))
+            .await
     }
 
     pub(crate) async fn cancel(&self, id: JobId) -> anyhow::Result<Cancelled> {

@@ -89,7 +89,10 @@ impl Board {
 
     fn all(&self) -> Vec<(String, Tally)> {
         let groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
-        groups.iter().map(|(name, tally)| (name.clone(), tally.clone())).collect()
+        groups
+            .iter()
+            .map(|(name, tally)| (name.clone(), tally.clone()))
+            .collect()
     }
 }
 
@@ -119,14 +122,22 @@ pub(crate) async fn run(args: Demo) -> anyhow::Result<ExitCode> {
     for (group, _) in &submissions {
         tallies.entry(group.clone()).or_default().submitted += 1;
     }
-    for outcome in jobs.submit_all(submissions.into_iter().map(|(_, submission)| submission)).await {
+    for outcome in jobs
+        .submit_all(submissions.into_iter().map(|(_, submission)| submission))
+        .await
+    {
         outcome?;
     }
     let board = Arc::new(Board {
         begun: Instant::now(),
         groups: Mutex::new(tallies),
     });
-    let executor = Executor::new(&jobs).state(Arc::clone(&board)).task(work).slots(args.slots).start().await?;
+    let executor = Executor::new(&jobs)
+        .state(Arc::clone(&board))
+        .task(work)
+        .slots(args.slots)
+        .start()
+        .await?;
     let view = View::new(&args);
     tokio::select! {
         shown = view.show(&board, &args) => shown?,
@@ -157,7 +168,10 @@ fn submissions(args: &Demo) -> Vec<(String, Submission)> {
 
 /// Whether all but the flood is done.
 fn quiet_are_done(board: &Board) -> bool {
-    board.all().iter().all(|(name, tally)| name == FLOOD || tally.done == tally.submitted)
+    board
+        .all()
+        .iter()
+        .all(|(name, tally)| name == FLOOD || tally.done == tally.submitted)
 }
 
 /// What is drawn: in a terminal a picture that changes, elsewhere a line now and then.
@@ -202,7 +216,11 @@ impl View {
             if over || done {
                 return Ok(());
             }
-            let pause = if self.live { FRAME } else { LINE.min(args.time.unwrap_or(LINE)) };
+            let pause = if self.live {
+                FRAME
+            } else {
+                LINE.min(args.time.unwrap_or(LINE))
+            };
             tokio::time::sleep(pause).await;
         }
     }
@@ -211,7 +229,13 @@ impl View {
     fn picture(&self, board: &Board) -> String {
         let (rows, columns) = console_size();
         let mut groups = board.all();
-        groups.sort_by_key(|(name, tally)| (name != FLOOD, tally.done == tally.submitted, std::cmp::Reverse(tally.longest)));
+        groups.sort_by_key(|(name, tally)| {
+            (
+                name != FLOOD,
+                tally.done == tally.submitted,
+                std::cmp::Reverse(tally.longest),
+            )
+        });
         let cell = |(name, tally): &(String, Tally)| {
             [
                 name.clone(),
@@ -271,13 +295,24 @@ fn line(board: &Board) -> String {
 /// What it has shown.
 fn conclusion(board: &Board, args: &Demo) -> String {
     let groups = board.all();
-    let quiet: Vec<&Tally> = groups.iter().filter(|(name, _)| name != FLOOD).map(|(_, tally)| tally).collect();
+    let quiet: Vec<&Tally> = groups
+        .iter()
+        .filter(|(name, _)| name != FLOOD)
+        .map(|(_, tally)| tally)
+        .collect();
     let begun: u32 = quiet.iter().map(|tally| tally.running + tally.done).sum();
     let waited: Duration = quiet.iter().map(|tally| tally.waited).sum();
     let longest = quiet.iter().map(|tally| tally.longest).max().unwrap_or_default();
     let asked: u32 = quiet.iter().map(|tally| tally.submitted).sum();
-    let flood = groups.iter().find(|(name, _)| name == FLOOD).map_or(0, |(_, tally)| tally.done);
-    let other = if args.fifo { "turnabout demo" } else { "turnabout demo --fifo" };
+    let flood = groups
+        .iter()
+        .find(|(name, _)| name == FLOOD)
+        .map_or(0, |(_, tally)| tally.done);
+    let other = if args.fifo {
+        "turnabout demo"
+    } else {
+        "turnabout demo --fifo"
+    };
     format!(
         "{begun} of {asked} jobs of the quiet groups were started; they waited {} on average, {} at the most. \
          The flood had {flood} jobs done by then.\nFor contrast: {other}",

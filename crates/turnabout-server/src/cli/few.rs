@@ -46,7 +46,12 @@ pub(crate) fn token(args: &MakeToken) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     print::out(&token)?;
-    let mut entry = format!("[tokens.{}]\nhash = {}\nrole = {}", quoted(&args.name), quoted(&hash), quoted(&args.role));
+    let mut entry = format!(
+        "[tokens.{}]\nhash = {}\nrole = {}",
+        quoted(&args.name),
+        quoted(&hash),
+        quoted(&args.role)
+    );
     for (key, value) in [("group", &args.group), ("owner", &args.owner)] {
         if let Some(value) = value {
             entry.push_str(&format!("\n{key} = {}", quoted(value)));
@@ -61,7 +66,10 @@ pub(crate) async fn migrate(global: &Global) -> anyhow::Result<ExitCode> {
     global.no_server("migrate")?;
     let config = global.read()?;
     drop(global::open(&config).await?);
-    print::out(&format!("the tables in {} are up to date", config.store.database.shown()))?;
+    print::out(&format!(
+        "the tables in {} are up to date",
+        config.store.database.shown()
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

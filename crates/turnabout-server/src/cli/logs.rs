@@ -56,5 +56,10 @@ fn text(line: &LineView, json: bool) -> anyhow::Result<String> {
     if json {
         return Ok(serde_json::to_string(line)?);
     }
-    Ok(format!("{:.3}  {:<5}  {}", line.time, line.level, print::one_line(&line.message)))
+    Ok(format!(
+        "{:.3}  {:<5}  {}",
+        line.time,
+        line.level,
+        print::one_line(&line.message)
+    ))
 }

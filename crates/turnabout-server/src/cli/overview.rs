@@ -70,7 +70,16 @@ pub(crate) async fn groups(global: &Global, args: Overview) -> anyhow::Result<Ex
         print::out(&print::json(&serde_json::json!({ "groups": groups }))?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let head = ["GROUP", "READY", "PARKED", "HELD", "OLDEST", "WEIGHT", "MAX RUNNING", "PAUSED"];
+    let head = [
+        "GROUP",
+        "READY",
+        "PARKED",
+        "HELD",
+        "OLDEST",
+        "WEIGHT",
+        "MAX RUNNING",
+        "PAUSED",
+    ];
     let row = |group: &GroupSummary| {
         [
             group.group.clone(),
@@ -79,7 +88,9 @@ pub(crate) async fn groups(global: &Global, args: Overview) -> anyhow::Result<Ex
             group.held.to_string(),
             print::ago(group.oldest),
             group.weight.to_string(),
-            group.max_running.map_or_else(|| "-".to_owned(), |most| most.to_string()),
+            group
+                .max_running
+                .map_or_else(|| "-".to_owned(), |most| most.to_string()),
             if group.paused { "yes" } else { "" }.to_owned(),
         ]
     };
@@ -122,7 +133,10 @@ pub(crate) async fn drain(global: &Global, args: Drain) -> anyhow::Result<ExitCo
     let found: Vec<&ExecutorView> = executors.iter().filter(meant).collect();
     let id = match &found[..] {
         [executor] => executor.id.to_string(),
-        [] => bail!("there is no executor `{}`; `turnabout executors` lists them", args.executor),
+        [] => bail!(
+            "there is no executor `{}`; `turnabout executors` lists them",
+            args.executor
+        ),
         _ => bail!("there are several executors `{}`; name one by its id", args.executor),
     };
     let drained = client.drain(&id).await?;

@@ -86,7 +86,10 @@ mod tests {
 
     #[test]
     fn columns_of_a_table_line_up() {
-        let rows = [["1".to_owned(), "\u{e9}\u{e9}".to_owned()], ["200".to_owned(), "a\nb".to_owned()]];
+        let rows = [
+            ["1".to_owned(), "\u{e9}\u{e9}".to_owned()],
+            ["200".to_owned(), "a\nb".to_owned()],
+        ];
         assert_eq!(table(["A", "B"], rows), "A    B\n1    \u{e9}\u{e9}\n200  a b");
     }
 

@@ -35,10 +35,18 @@ pub(crate) async fn run(global: &Global, args: Show) -> anyhow::Result<ExitCode>
     let shown = Shown {
         explanation: explanation(&client, &job).await,
         // It was there a moment ago; if it has gone meanwhile, this is what there was.
-        history: client.attempts(args.id).await.map(|all| all.attempts).unwrap_or_default(),
+        history: client
+            .attempts(args.id)
+            .await
+            .map(|all| all.attempts)
+            .unwrap_or_default(),
         job,
     };
-    print::out(&if args.json { print::json(&shown)? } else { describe(&shown) })?;
+    print::out(&if args.json {
+        print::json(&shown)?
+    } else {
+        describe(&shown)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -50,7 +58,11 @@ async fn explanation(client: &Client, job: &JobView) -> Option<String> {
 }
 
 fn describe(shown: &Shown) -> String {
-    let Shown { job, explanation, history } = shown;
+    let Shown {
+        job,
+        explanation,
+        history,
+    } = shown;
     let moment = |moment: Option<Timestamp>| moment.map(|moment| format!("{moment:.3}"));
     let facts = [
         ("job", Some(job.id.to_string())),
@@ -86,7 +98,9 @@ fn describe(shown: &Shown) -> String {
             [
                 attempt.number.to_string(),
                 format!("{:.0}", attempt.started),
-                attempt.ended.map_or_else(|| "-".to_owned(), |ended| format!("{ended:.0}")),
+                attempt
+                    .ended
+                    .map_or_else(|| "-".to_owned(), |ended| format!("{ended:.0}")),
                 attempt.reason.clone().unwrap_or_default(),
                 attempt.error.clone().unwrap_or_default(),
             ]

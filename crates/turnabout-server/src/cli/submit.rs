@@ -96,12 +96,20 @@ pub(crate) async fn run(global: &Global, args: Submit) -> anyhow::Result<ExitCod
         None => sender.push(Value::Object(said)).await?,
     }
     sender.flush().await?;
-    let Sender { client, ids, refused, .. } = sender;
-    let Some(client) = client else { return Ok(ExitCode::SUCCESS) };
+    let Sender {
+        client, ids, refused, ..
+    } = sender;
+    let Some(client) = client else {
+        return Ok(ExitCode::SUCCESS);
+    };
     if args.file.is_none() {
         warn_of_unknown(&client, &ids).await;
     }
-    let code = if args.wait { wait::all(&client, &ids, args.json).await? } else { ExitCode::SUCCESS };
+    let code = if args.wait {
+        wait::all(&client, &ids, args.json).await?
+    } else {
+        ExitCode::SUCCESS
+    };
     Ok(if refused > 0 { ExitCode::FAILURE } else { code })
 }
 
@@ -123,7 +131,10 @@ impl Submit {
         for (name, value) in [("delay", self.delay), ("expires", self.expires)] {
             said.extend(value.map(|value| (name.to_owned(), words(value).into())));
         }
-        said.extend(self.priority.map(|value| ("priority".to_owned(), value.as_str().into())));
+        said.extend(
+            self.priority
+                .map(|value| ("priority".to_owned(), value.as_str().into())),
+        );
         said.extend(self.items.map(|value| ("items".to_owned(), value.into())));
         said.extend(self.id.map(|value| ("id".to_owned(), value.to_string().into())));
         let mut meta = Map::new();
@@ -184,7 +195,10 @@ impl Sender<'_> {
                     }
                     // What people write may go on in the next line.
                     Err(error) if error.is_eof() && !ended => {}
-                    Err(error) => bail!("line {number} is not JSON: {error}; {} jobs were read before it", self.total()),
+                    Err(error) => bail!(
+                        "line {number} is not JSON: {error}; {} jobs were read before it",
+                        self.total()
+                    ),
                 }
             }
             if ended {
@@ -274,7 +288,9 @@ impl Sender<'_> {
 /// A mistyped task would wait for ever, and say nothing.
 async fn warn_of_unknown(client: &Client, ids: &[JobId]) {
     let [id] = ids else { return };
-    let Ok(explained) = client.explain(*id).await else { return };
+    let Ok(explained) = client.explain(*id).await else {
+        return;
+    };
     if explained.known || explained.state.is_final() {
         return;
     }
@@ -282,6 +298,10 @@ async fn warn_of_unknown(client: &Client, ids: &[JobId]) {
     let mut tasks: Vec<String> = known.into_iter().flat_map(|executor| executor.tasks).collect();
     tasks.sort_unstable();
     tasks.dedup();
-    let known = if tasks.is_empty() { "no executor is running".to_owned() } else { format!("known: {}", tasks.join(", ")) };
+    let known = if tasks.is_empty() {
+        "no executor is running".to_owned()
+    } else {
+        format!("known: {}", tasks.join(", "))
+    };
     eprintln!("no executor takes such jobs at present ({known}); the job waits until one does");
 }

@@ -111,7 +111,11 @@ impl View {
         let ended = job.state.is_final();
         if self.json {
             if ended {
-                print::out(&if self.several { serde_json::to_string(job)? } else { print::json(job)? })?;
+                print::out(&if self.several {
+                    serde_json::to_string(job)?
+                } else {
+                    print::json(job)?
+                })?;
             }
         } else if let Some(whole) = &self.whole {
             whole.inc(u64::from(ended));

@@ -21,7 +21,10 @@ fn sections(config: &Config) -> Vec<(String, &dyn Section)> {
         .groups
         .iter()
         .map(|(name, group)| (format!("groups.{name}"), group as &dyn Section));
-    let tokens = config.tokens.iter().map(|(name, token)| (format!("tokens.{name}"), token as &dyn Section));
+    let tokens = config
+        .tokens
+        .iter()
+        .map(|(name, token)| (format!("tokens.{name}"), token as &dyn Section));
     fixed.chain(tasks).chain(groups).chain(tokens).collect()
 }
 

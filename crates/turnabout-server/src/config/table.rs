@@ -205,6 +205,8 @@ section! {
         weight: u32 = 1, live true;
         /// So many of its jobs run at a time at the most, over all executors.
         max_running: Option<u32> = None, like "2", live true;
+        /// So many unfinished jobs may it have at the most.
+        max_unfinished: Option<u32> = None, like "10000", live true;
         /// Whether none of its jobs is taken.
         paused: bool = false, live true;
     }

@@ -136,7 +136,10 @@ fn mistakes_are_told_with_their_place_and_what_was_probably_meant() {
         ),
         ("[tasks.a]\nurl = \"ftp://x\"\n", &["http://"]),
         ("[groups.a]\nweight = 0\n", &["from 1 to 1000"]),
-        ("[tokens.a]\nhash = \"secret\"\n", &["`turnabout token` makes one", "line 1"]),
+        (
+            "[tokens.a]\nhash = \"secret\"\n",
+            &["`turnabout token` makes one", "line 1"],
+        ),
         ("a = 1\n[executor]\nb = 2\n", &["`a`", "`b`"]),
     ] {
         let said = trouble(text);
@@ -200,7 +203,10 @@ fn every_line_of_the_reference_can_be_used_as_it_stands() {
         })
         .collect();
     // And a role has what belongs to it.
-    let used: Vec<String> = used.into_iter().map(|line| line.replace("role = \"admin\"", "role = \"owner\"")).collect();
+    let used: Vec<String> = used
+        .into_iter()
+        .map(|line| line.replace("role = \"admin\"", "role = \"owner\""))
+        .collect();
     let config = Config::from(file(&used.join("\n")), &[], &[]).unwrap_or_else(|troubles| panic!("{troubles}"));
     let defaults = Config::default();
     assert_eq!(config.store, defaults.store);

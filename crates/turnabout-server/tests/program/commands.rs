@@ -20,7 +20,9 @@ fn is_alive(place: &Place, file: &str) -> bool {
     let text = String::from_utf8(place.read(file).expect("its number")).expect("a number");
     let pid: u32 = text.trim().parse().expect("a number");
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
+    stat.rsplit(')')
+        .next()
+        .is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
 }
 
 fn all_are_gone(place: &Place) {
@@ -54,15 +56,27 @@ pub(crate) fn a_program_tells_how_far_it_is_and_its_last_line_is_the_result(plac
     let args = r#"{"name": "a report", "big": [1, 2]}"#;
     let id = place.ask(&["submit", "report", args, "--group", "acme"]);
     let job = place.job_when(&id, "at 40 %", |job| job["progress"] == 40);
-    assert_eq!((&job["state"], &job["step"]), (&json!("running"), &json!("importing table 3")));
+    assert_eq!(
+        (&job["state"], &job["step"]),
+        (&json!("running"), &json!("importing table 3"))
+    );
     place.file("go", "");
     let job = place.job_in(&id, "success");
-    assert_eq!((&job["result"], &job["progress"]), (&json!({ "pages": 3 }), &json!(100)));
+    assert_eq!(
+        (&job["result"], &job["progress"]),
+        (&json!({ "pages": 3 }), &json!(100))
+    );
     let stdin: Value = serde_json::from_slice(&place.read("stdin.json").expect("its input")).expect("JSON");
     assert_eq!(stdin, serde_json::from_str::<Value>(args).expect("JSON"));
     let lines = log(place, &id);
-    assert!(lines.contains(&("info".to_owned(), "reading a report for acme".to_owned())), "{lines:?}");
-    assert!(lines.contains(&("warn".to_owned(), "one page is odd".to_owned())), "{lines:?}");
+    assert!(
+        lines.contains(&("info".to_owned(), "reading a report for acme".to_owned())),
+        "{lines:?}"
+    );
+    assert!(
+        lines.contains(&("warn".to_owned(), "one page is odd".to_owned())),
+        "{lines:?}"
+    );
     assert_eq!(lines.len(), 2, "progress and the result are no lines: {lines:?}");
 }
 
@@ -81,7 +95,11 @@ pub(crate) fn exit_codes_decide_whether_a_program_is_tried_again(place: &Place) 
     ] {
         let id = place.ask(&["submit", "end", &json!({ "code": code }).to_string()]);
         let job = place.job_in(&id, state);
-        assert_eq!((&job["attempts"], &job["reason"]), (&json!(attempts), &reason), "{code}");
+        assert_eq!(
+            (&job["attempts"], &job["reason"]),
+            (&json!(attempts), &reason),
+            "{code}"
+        );
         if code != 0 {
             let error = job["error"].as_str().expect("an error");
             assert!(error.contains(&format!("exit code {code}: because")), "{error}");
@@ -143,7 +161,11 @@ pub(crate) fn ten_megabytes_on_one_line_and_bytes_that_are_no_text_do_no_harm(pl
     let job = place.job_in(&id, "success");
     assert_eq!(job["result"], "done");
     let lines = log(place, &id);
-    assert!(lines[0].1.starts_with("xxxx") && lines[0].1.len() < 10_000, "{} bytes", lines[0].1.len());
+    assert!(
+        lines[0].1.starts_with("xxxx") && lines[0].1.len() < 10_000,
+        "{} bytes",
+        lines[0].1.len()
+    );
     assert_eq!(lines[1].1, "odd \u{fffd}\u{fffd} bytes");
     assert!(lines[2].1.starts_with("a NUL"), "{lines:?}");
     assert_eq!(lines[3].1, "20 percent");
@@ -160,13 +182,19 @@ pub(crate) fn output_past_its_limit_is_thrown_away_and_the_result_is_not(place: 
     assert_eq!(place.job_in(&id, "success")["result"], json!([1000]));
     let lines = log(place, &id);
     assert!(lines.len() < 200, "{}", lines.len());
-    assert!(lines.last().is_some_and(|(_, line)| line.contains("max-output")), "{lines:?}");
+    assert!(
+        lines.last().is_some_and(|(_, line)| line.contains("max-output")),
+        "{lines:?}"
+    );
 }
 
 pub(crate) fn a_program_that_does_not_exist_is_named_and_tried_again(place: &Place) {
     place.configure("[tasks.none]\ncommand = [\"no-such-program\"]\n[tasks.nowhere]\ncommand = [\"true\"]\nfolder = \"no-such-folder\"\n");
     let _server = place.serve(&[]);
-    for (task, part) in [("none", "there is no program `no-such-program`"), ("nowhere", "no folder no-such-folder")] {
+    for (task, part) in [
+        ("none", "there is no program `no-such-program`"),
+        ("nowhere", "no folder no-such-folder"),
+    ] {
         let id = place.ask(&["submit", task]);
         let job = place.job_in(&id, "stuck");
         let error = job["error"].as_str().expect("an error");
@@ -209,7 +237,10 @@ pub(crate) fn arguments_arrive_as_they_are_whatever_they_contain(place: &Place) 
 
     let id = place.ask(&["submit", "echo", r#"{"quotes": 1}"#]);
     let job = place.job_in(&id, "failed");
-    assert!(job["error"].as_str().expect("an error").contains("have no `lines`"), "{job}");
+    assert!(
+        job["error"].as_str().expect("an error").contains("have no `lines`"),
+        "{job}"
+    );
 }
 
 pub(crate) fn a_program_is_told_about_its_job_and_not_about_our_secrets(place: &Place) {

@@ -21,7 +21,10 @@ pub(crate) fn the_same_commands_work_on_a_server_and_on_a_database(place: &Place
         assert!(shown.contains("success") && shown.contains(group), "{shown}");
         let listed = ask(&["jobs", "--group", group, "--state", "success"]);
         assert!(listed.contains(&id), "{listed}");
-        assert_eq!(ask_json(&["jobs", "--group", group, "--state", "not-success"])["jobs"], json!([]));
+        assert_eq!(
+            ask_json(&["jobs", "--group", group, "--state", "not-success"])["jobs"],
+            json!([])
+        );
         assert_eq!(ask_json(&["jobs", &id])["jobs"][0]["id"], json!(id));
         assert_eq!(ask(&["logs", &id, "--follow"]), "");
 
@@ -53,8 +56,16 @@ pub(crate) fn the_same_commands_work_on_a_server_and_on_a_database(place: &Place
         assert!(ask(&["executors"]).contains("sleep"));
         assert!(complaint(&["drain", "two"]).contains("no executor `two`"));
     }
-    assert!(place.complaint(&["jobs", "--server", "http://127.0.0.1:9"]).contains("cannot reach"));
-    assert!(place.complaint(&["jobs", "--server", "localhost"]).contains("http://127.0.0.1:7878"));
+    assert!(
+        place
+            .complaint(&["jobs", "--server", "http://127.0.0.1:9"])
+            .contains("cannot reach")
+    );
+    assert!(
+        place
+            .complaint(&["jobs", "--server", "localhost"])
+            .contains("http://127.0.0.1:7878")
+    );
     assert!(place.ask(&["drain", "one"]).starts_with("draining"));
 }
 
@@ -67,13 +78,27 @@ pub(crate) fn jobs_are_submitted_from_a_file_and_from_standard_input(place: &Pla
     assert_eq!(ids.lines().count(), 1200);
 
     let mut child = place
-        .command(&["submit", "--file", "-", "--group", "usual", "--priority", "low", "--json"])
+        .command(&[
+            "submit",
+            "--file",
+            "-",
+            "--group",
+            "usual",
+            "--priority",
+            "low",
+            "--json",
+        ])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
     let text = "{\"task\": \"sleep\"}\n\n[{\"task\": \"sleep\",\n \"group\": \"own\"}, {\"task\": \"\"}]\n";
-    child.stdin.take().expect("its input").write_all(text.as_bytes()).expect("it reads");
+    child
+        .stdin
+        .take()
+        .expect("its input")
+        .write_all(text.as_bytes())
+        .expect("it reads");
     let output = child.wait_with_output().expect("it ends");
     assert!(!output.status.success(), "one was refused");
     let told: Vec<Value> = String::from_utf8(output.stdout)
@@ -88,17 +113,31 @@ pub(crate) fn jobs_are_submitted_from_a_file_and_from_standard_input(place: &Pla
         assert_eq!((&job["group"], &job["priority"]), (&json!(group), &json!("low")));
     }
     place.file("bad.jsonl", "{\"task\": \"sleep\"}\n{\"task\": sleep}\n");
-    assert!(place.complaint(&["submit", "--file", "bad.jsonl"]).contains("line 2 is not JSON"));
+    assert!(
+        place
+            .complaint(&["submit", "--file", "bad.jsonl"])
+            .contains("line 2 is not JSON")
+    );
 }
 
 pub(crate) fn the_exit_code_of_a_wait_tells_how_the_job_ended(place: &Place) {
     place.configure("[tasks.no]\ncommand = [\"false\"]\nretries = 0\n");
     let server = place.serve(&[]);
-    let code = |args: &[&str]| place.run(&[&["submit", "--server", &server.url][..], args].concat()).status.code();
-    assert_eq!(code(&["sleep", r#"{"duration": "10ms", "steps": 2}"#, "--wait"]), Some(0));
+    let code = |args: &[&str]| {
+        place
+            .run(&[&["submit", "--server", &server.url][..], args].concat())
+            .status
+            .code()
+    };
+    assert_eq!(
+        code(&["sleep", r#"{"duration": "10ms", "steps": 2}"#, "--wait"]),
+        Some(0)
+    );
     assert_eq!(code(&["no", "--wait", "--json"]), Some(1));
     assert_eq!(code(&["no"]), Some(0), "nobody waits");
-    let waiting = place.command(&["submit", "sleep", "--delay", "1h", "--unique", "x", "--wait"]).spawn();
+    let waiting = place
+        .command(&["submit", "sleep", "--delay", "1h", "--unique", "x", "--wait"])
+        .spawn();
     let mut waiting = waiting.expect("it starts");
     let id = place.ask(&["submit", "sleep", "--delay", "1h", "--unique", "x"]);
     place.ask(&["cancel", &id]);
@@ -147,6 +186,10 @@ fn small_commands_do_what_they_say() {
     let place = Place::on_sqlite();
     assert!(place.ask(&["completions", "bash"]).contains("turnabout"));
     assert!(place.ask(&["migrate"]).contains("up to date"));
-    assert!(place.complaint(&["migrate", "--server", "http://127.0.0.1:1"]).contains("--database"));
+    assert!(
+        place
+            .complaint(&["migrate", "--server", "http://127.0.0.1:1"])
+            .contains("--database")
+    );
     assert!(place.ask(&["jobs", "--json"]).contains("jobs"));
 }

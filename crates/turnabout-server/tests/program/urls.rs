@@ -18,7 +18,10 @@ struct Request {
 
 impl Request {
     fn header(&self, name: &str) -> &str {
-        let found = self.head.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        let found = self
+            .head
+            .iter()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         found.unwrap_or_else(|| panic!("there is no {name}: {:?}", self.head))
     }
 }
@@ -65,22 +68,41 @@ pub(crate) fn an_address_is_sent_the_arguments_and_its_answer_is_the_result(plac
         "[tasks.mail]\nurl = \"{url}\"\nsecret-file = \"key\"\nheaders = {{ X-Version = \"2\" }}\n"
     ));
     let _server = place.serve(&[]);
-    let id = place.ask(&["submit", "mail", r#"{"to": "ada"}"#, "--group", "acme", "--meta", "traceparent=00-ab-cd-01"]);
+    let id = place.ask(&[
+        "submit",
+        "mail",
+        r#"{"to": "ada"}"#,
+        "--group",
+        "acme",
+        "--meta",
+        "traceparent=00-ab-cd-01",
+    ]);
     let job = place.job_in(&id, "success");
     assert_eq!(job["result"], json!({ "sent": 1 }));
     let request = requests.recv_timeout(PATIENCE).expect("a request");
     assert_eq!(request.head[0], "POST /hook HTTP/1.1");
-    assert_eq!(serde_json::from_slice::<Value>(&request.body).expect("JSON"), json!({ "to": "ada" }));
+    assert_eq!(
+        serde_json::from_slice::<Value>(&request.body).expect("JSON"),
+        json!({ "to": "ada" })
+    );
     assert_eq!(request.header("idempotency-key"), id);
     assert_eq!(request.header("turnabout-group"), "acme");
     assert_eq!(request.header("traceparent"), "00-ab-cd-01");
     assert_eq!(request.header("x-version"), "2");
-    let (time, signature) = request.header("turnabout-signature").split_once(",v1=").expect("two parts");
+    let (time, signature) = request
+        .header("turnabout-signature")
+        .split_once(",v1=")
+        .expect("two parts");
     let mut mac = Hmac::<Sha256>::new_from_slice(b"a shared secret").expect("a key");
     mac.update(time.strip_prefix("t=").expect("a time").as_bytes());
     mac.update(b".");
     mac.update(&request.body);
-    let expected: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let expected: String = mac
+        .finalize()
+        .into_bytes()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     assert_eq!(signature, expected);
 
     let id = place.ask(&["submit", "mail"]);
@@ -105,16 +127,32 @@ pub(crate) fn an_answer_decides_whether_an_address_is_called_again(place: &Place
     let _server = place.serve(&[]);
     let id = place.ask(&["submit", "busy"]);
     assert_eq!(place.job_in(&id, "success")["attempts"], 3);
-    let keys: Vec<String> = requests.iter().take(3).map(|r| r.header("idempotency-key").to_owned()).collect();
+    let keys: Vec<String> = requests
+        .iter()
+        .take(3)
+        .map(|r| r.header("idempotency-key").to_owned())
+        .collect();
     assert_eq!(keys, [id.clone(), id.clone(), id]);
 
     let id = place.ask(&["submit", "gone"]);
     let job = place.job_in(&id, "failed");
     assert_eq!((&job["attempts"], &job["reason"]), (&json!(1), &json!("permanent")));
-    assert!(job["error"].as_str().expect("an error").contains("404 Not Found: no mail"), "{job}");
+    assert!(
+        job["error"]
+            .as_str()
+            .expect("an error")
+            .contains("404 Not Found: no mail"),
+        "{job}"
+    );
     let id = place.ask(&["submit", "gone"]);
     let job = place.job_in(&id, "failed");
-    assert!(job["error"].as_str().expect("an error").contains("redirects are not followed"), "{job}");
+    assert!(
+        job["error"]
+            .as_str()
+            .expect("an error")
+            .contains("redirects are not followed"),
+        "{job}"
+    );
     let id = place.ask(&["submit", "gone"]);
     place.job_in(&id, "stuck");
 }

@@ -48,7 +48,8 @@ impl Ending {
     /// What to write, by the rules.
     pub(super) fn settle(&self, life: &Life, cancelling: bool) -> Option<Settle> {
         let job = &self.held.job;
-        let known = life.plan.registry.get(&job.task);
+        let tasks = life.plan.tasks();
+        let known = tasks.registry.get(&job.task);
         let policy = known.map_or_else(Policy::default, |known| known.settings.policy);
         let mut standing = job.standing();
         standing.cancelling = cancelling;

@@ -161,6 +161,32 @@ impl ExecutorHandle {
         }
     }
 
+    /// Knows other tasks from now on: those of `executor`, of which nothing else is looked at. Jobs that run go on as they
+    /// began. On an error everything stays as it was.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use turnabout::{Context, Executor, ExecutorHandle, Jobs, Task, TaskResult, TaskSettings};
+    /// # async fn example(jobs: Jobs, handle: ExecutorHandle) -> turnabout::Result<()> {
+    /// let echo = async |_: Context, args: serde_json::Value| Ok::<_, turnabout::TaskError>(args);
+    /// let tasks = Executor::new(&jobs).task_named(TaskSettings::named("echo"), move |cx, args| echo(cx, args));
+    /// handle.replace_tasks(tasks).await
+    /// # }
+    /// ```
+    pub async fn replace_tasks<S>(&self, executor: super::Executor<S>) -> crate::Result<()> {
+        let life = self.control.life();
+        let tasks = Arc::new(life.plan.other_tasks(executor.registry)?);
+        super::offer_transactions(&life.plan, &tasks)?;
+        let former = life.plan.set_tasks(tasks);
+        if let Err(error) = super::register(&life).await {
+            life.plan.set_tasks(former);
+            return Err(error);
+        }
+        life.owed.notify_one();
+        life.ready.notify_one();
+        Ok(())
+    }
+
     /// Waits until there is nothing more to do: nothing in hand, nothing ready, nothing due.
     pub(crate) async fn drained(&self) -> crate::Result<()> {
         let life = self.control.life();

@@ -11,6 +11,7 @@ mod history;
 mod hooks;
 mod idle;
 mod inline;
+mod learning;
 mod leases;
 mod logging;
 mod owners;

@@ -132,7 +132,10 @@ impl Feed {
 
     pub(super) async fn follow(&self, interest: Interest, from: Option<Position>) -> Result<Following> {
         if interest.ids.len() > MAX_IDS {
-            let why = format!("{} are too many; follow a group, or at most {MAX_IDS}", interest.ids.len());
+            let why = format!(
+                "{} are too many; follow a group, or at most {MAX_IDS}",
+                interest.ids.len()
+            );
             return Err(Error::invalid("job ids", why));
         }
         let (sender, notes) = mpsc::channel(WAITING);

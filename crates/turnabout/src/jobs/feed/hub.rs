@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -229,7 +229,12 @@ impl Hub {
                         told.push(Told::Job(Arc::new(job.into())));
                     }
                 }
-                told.extend(portion.iter().filter(|id| missing.contains(id)).map(|id| Told::Gone(*id)));
+                told.extend(
+                    portion
+                        .iter()
+                        .filter(|id| missing.contains(id))
+                        .map(|id| Told::Gone(*id)),
+                );
             }
             return Ok(told);
         }
@@ -376,7 +381,9 @@ impl Hub {
         let mut found: HashMap<JobId, Brief> = jobs.iter().map(|job| (job.id, Brief::from(job))).collect();
         let (mut told, mut hints) = (Vec::new(), Vec::new());
         for id in ids {
-            let Some((_, known)) = self.open.remove(&id) else { continue };
+            let Some((_, known)) = self.open.remove(&id) else {
+                continue;
+            };
             match found.remove(&id) {
                 Some(job) if job == *known => {
                     self.open.insert(id, (now, known));

@@ -22,18 +22,64 @@ async fn executors_are_listed_with_what_they_hold_and_can_be_drained(world: &Wor
     members.sort_by_key(|member| std::cmp::Reverse(member.held));
     assert_eq!((members[0].info.incarnation, members[0].held), (exec.incarnation, 2));
     assert_eq!((members[1].info.incarnation, members[1].held), (other.incarnation, 0));
-    assert!(members.iter().all(|member| !member.draining && member.seen == world.clock.now()));
+    assert!(
+        members
+            .iter()
+            .all(|member| !member.draining && member.seen == world.clock.now())
+    );
 
-    assert!(world.store.overview().drain(exec.incarnation, true).await.expect("it works"));
-    assert!(!world.store.overview().drain(Uuid::new_v4(), true).await.expect("nobody"));
+    assert!(
+        world
+            .store
+            .overview()
+            .drain(exec.incarnation, true)
+            .await
+            .expect("it works")
+    );
+    assert!(
+        !world
+            .store
+            .overview()
+            .drain(Uuid::new_v4(), true)
+            .await
+            .expect("nobody")
+    );
     world.advance(Duration::from_secs(5));
-    assert!(world.store.heartbeat(exec.incarnation, 1).await.expect("it works").draining);
-    assert!(!world.store.heartbeat(other.incarnation, 1).await.expect("it works").draining);
+    assert!(
+        world
+            .store
+            .heartbeat(exec.incarnation, 1)
+            .await
+            .expect("it works")
+            .draining
+    );
+    assert!(
+        !world
+            .store
+            .heartbeat(other.incarnation, 1)
+            .await
+            .expect("it works")
+            .draining
+    );
     let members = world.store.overview().executors().await.expect("it works");
     assert!(members.iter().all(|member| member.seen == world.clock.now()));
     assert_eq!(members.iter().filter(|member| member.draining).count(), 1);
-    assert!(world.store.overview().drain(exec.incarnation, false).await.expect("it works"));
-    assert!(!world.store.heartbeat(exec.incarnation, 2).await.expect("it works").draining);
+    assert!(
+        world
+            .store
+            .overview()
+            .drain(exec.incarnation, false)
+            .await
+            .expect("it works")
+    );
+    assert!(
+        !world
+            .store
+            .heartbeat(exec.incarnation, 2)
+            .await
+            .expect("it works")
+            .draining
+    );
 }
 
 async fn jobs_are_added_up_by_task_priority_and_state(world: &World) {
@@ -58,12 +104,25 @@ async fn jobs_are_added_up_by_task_priority_and_state(world: &World) {
     world.advance(Duration::from_secs(1));
     let taken = exec.take(3).await;
     for job in &taken {
-        let event = if job.task == "work" { Event::Fail } else { Event::Succeed };
+        let event = if job.task == "work" {
+            Event::Fail
+        } else {
+            Event::Succeed
+        };
         exec.run(job, event).await;
     }
     let sums = async |whose: Whose, since| world.store.overview().sums(&whose, since).await.expect("it works");
     let all = sums(Whose::default(), begin).await;
-    let brief = |sum: &Sum| (sum.task.clone(), sum.priority, sum.state, sum.jobs, sum.items, sum.failures());
+    let brief = |sum: &Sum| {
+        (
+            sum.task.clone(),
+            sum.priority,
+            sum.state,
+            sum.jobs,
+            sum.items,
+            sum.failures(),
+        )
+    };
     let found: Vec<_> = all.iter().map(brief).collect();
     let expected = [
         ("mail".to_owned(), Priority::Normal, State::Success, 1, 1, 0),
@@ -75,12 +134,19 @@ async fn jobs_are_added_up_by_task_priority_and_state(world: &World) {
     assert_eq!(all[0].first_started, Some(world.clock.now()));
 
     let later = world.clock.now() + Duration::from_secs(1);
-    assert_eq!(sums(Whose::default(), later).await.len(), 2, "what ended before is not counted");
+    assert_eq!(
+        sums(Whose::default(), later).await.len(),
+        2,
+        "what ended before is not counted"
+    );
     let hers = Whose {
         group: Some("a".to_owned()),
         owner: Some("ada".to_owned()),
     };
-    assert_eq!(sums(hers.clone(), begin).await.iter().map(|sum| sum.jobs).sum::<u64>(), 2);
+    assert_eq!(
+        sums(hers.clone(), begin).await.iter().map(|sum| sum.jobs).sum::<u64>(),
+        2
+    );
     let nobodys = Whose {
         owner: Some("bob".to_owned()),
         ..hers
@@ -115,7 +181,12 @@ async fn groups_are_added_up_a_page_at_a_time(world: &World) {
     let first = exec.take_one().await.group;
     let groups = async |after: &str, limit| {
         let whose = Whose::default();
-        world.store.overview().groups(&whose, after, limit).await.expect("it works")
+        world
+            .store
+            .overview()
+            .groups(&whose, after, limit)
+            .await
+            .expect("it works")
     };
     let all = groups("", 10).await;
     let names: Vec<&str> = all.iter().map(|sum| sum.group.as_str()).collect();
@@ -133,7 +204,10 @@ async fn groups_are_added_up_a_page_at_a_time(world: &World) {
         group: Some("c".to_owned()),
         owner: None,
     };
-    assert_eq!(world.store.overview().groups(&one, "", 10).await.expect("it works"), all[2..]);
+    assert_eq!(
+        world.store.overview().groups(&one, "", 10).await.expect("it works"),
+        all[2..]
+    );
 }
 
 /// Hints after a number, once this job is among them: some stores write them a moment later.
@@ -185,7 +259,10 @@ async fn changes_are_hinted_at_while_someone_watches(world: &World) {
 async fn an_epoch_lasts_as_long_as_someone_watches(world: &World) {
     let first = world.store.overview().watch(HOLD).await.expect("it works");
     world.advance(HOLD / 2);
-    assert_eq!(world.store.overview().watch(HOLD).await.expect("it works").epoch, first.epoch);
+    assert_eq!(
+        world.store.overview().watch(HOLD).await.expect("it works").epoch,
+        first.epoch
+    );
     world.advance(HOLD / 2);
     let there = world.elsewhere().await;
     let id = world.add(job("a")).await;
@@ -221,14 +298,25 @@ async fn a_job_that_is_not_kept_is_told_in_full_at_its_end(world: &World) {
     for (id, state) in taken.iter().map(|job| job.id).chain([ids[2]]).zip(states) {
         let looking = async {
             loop {
-                let hints = world.store.overview().hints(watched.newest, 1000).await.expect("it works");
-                if let Some(last) = hints.into_iter().filter(|hint| hint.job == id).find_map(|hint| hint.last) {
+                let hints = world
+                    .store
+                    .overview()
+                    .hints(watched.newest, 1000)
+                    .await
+                    .expect("it works");
+                if let Some(last) = hints
+                    .into_iter()
+                    .filter(|hint| hint.job == id)
+                    .find_map(|hint| hint.last)
+                {
                     return last;
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let last = tokio::time::timeout(Duration::from_secs(10), looking).await.expect("it is told");
+        let last = tokio::time::timeout(Duration::from_secs(10), looking)
+            .await
+            .expect("it is told");
         assert_eq!((last.state, last.group.as_str()), (state, "a"));
         assert_eq!(last.finished, Some(world.clock.now()));
         assert_eq!(last.progress, if state == State::Success { 100 } else { 0 });

@@ -97,7 +97,10 @@ impl Overview for Model {
     async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>> {
         let tables = self.tables();
         let mut sums: BTreeMap<(String, i16, i16), Sum> = BTreeMap::new();
-        for job in tables.all(whose).filter(|job| job.finished.is_none_or(|end| end >= since)) {
+        for job in tables
+            .all(whose)
+            .filter(|job| job.finished.is_none_or(|end| end >= since))
+        {
             let key = (job.task.clone(), job.priority.code(), job.state.code());
             let sum = sums.entry(key).or_insert_with(|| Sum {
                 task: job.task.clone(),
@@ -157,7 +160,12 @@ impl Overview for Model {
 
     async fn hints(&self, after: i64, limit: u32) -> Result<Vec<Hint>> {
         let tables = self.tables();
-        let later = tables.feed.hints.iter().map(|(_, hint)| hint).filter(|hint| hint.number > after);
+        let later = tables
+            .feed
+            .hints
+            .iter()
+            .map(|(_, hint)| hint)
+            .filter(|hint| hint.number > after);
         Ok(later.take(limit as usize).cloned().collect())
     }
 }

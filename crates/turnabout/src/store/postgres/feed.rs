@@ -170,14 +170,21 @@ impl PostgresStore {
 
     async fn try_write_hints(&self, batch: &[Told]) -> Result<()> {
         let failed = failed("noting changes");
-        let mut changed: Vec<Uuid> = batch.iter().filter(|(_, last)| last.is_none()).map(|(id, _)| id.0).collect();
+        let mut changed: Vec<Uuid> = batch
+            .iter()
+            .filter(|(_, last)| last.is_none())
+            .map(|(id, _)| id.0)
+            .collect();
         changed.sort_unstable();
         changed.dedup();
         let last: Vec<&Brief> = batch.iter().filter_map(|(_, last)| last.as_deref()).collect();
         let ids: Vec<Uuid> = last.iter().map(|brief| brief.id.0).collect();
         let groups: Vec<&str> = last.iter().map(|brief| brief.group.as_str()).collect();
         let owners: Vec<Option<&str>> = last.iter().map(|brief| brief.owner.as_deref()).collect();
-        let texts: Vec<String> = last.iter().filter_map(|brief| serde_json::to_string(brief).ok()).collect();
+        let texts: Vec<String> = last
+            .iter()
+            .filter_map(|brief| serde_json::to_string(brief).ok())
+            .collect();
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Forgettable).await.map_err(&failed)?;
         tx.query(&self.sql.lock_hints, &[]).await.map_err(&failed)?;
@@ -199,7 +206,9 @@ impl PostgresStore {
     pub(super) async fn begin_watching(&self, hold: Duration) -> Result<Watched> {
         let now = self.options.clock.manual();
         let (hold, kept) = (hold.as_secs_f64(), HINTS_KEPT.as_secs_f64());
-        let rows = self.look("watching jobs", &self.sql.watch, &[&now, &hold, &kept]).await?;
+        let rows = self
+            .look("watching jobs", &self.sql.watch, &[&now, &hold, &kept])
+            .await?;
         let Some(row) = rows.first() else {
             return Ok(Watched::default());
         };
@@ -215,14 +224,19 @@ impl PostgresStore {
         let failed = failed("looking for changes");
         let client = self.client().await?;
         let statement = client.prepare_cached(&self.sql.hints).await.map_err(&failed)?;
-        let rows = client.query(&statement, &[&after, &i64::from(limit)]).await.map_err(&failed)?;
+        let rows = client
+            .query(&statement, &[&after, &i64::from(limit)])
+            .await
+            .map_err(&failed)?;
         let hint = |row: &tokio_postgres::Row| Hint {
             number: row.get(0),
             job: JobId(row.get(1)),
             group: row.get(2),
             owner: row.get(3),
             // Written by a newer program, perhaps: then only that it changed is known.
-            last: row.get::<_, Option<&str>>(4).and_then(|text| serde_json::from_str(text).ok()),
+            last: row
+                .get::<_, Option<&str>>(4)
+                .and_then(|text| serde_json::from_str(text).ok()),
         };
         Ok(rows.iter().map(hint).collect())
     }

@@ -13,12 +13,7 @@ use crate::store::Signal;
 
 /// Listens until the store is dropped. A connection that is lost is made again; what was announced meanwhile is lost
 /// too, so everyone is told to look.
-pub(super) async fn listen(
-    config: Config,
-    channel: String,
-    signals: broadcast::Sender<Signal>,
-    watched: Arc<Notify>,
-) {
+pub(super) async fn listen(config: Config, channel: String, signals: broadcast::Sender<Signal>, watched: Arc<Notify>) {
     let mut pause = Duration::from_millis(100);
     loop {
         match listen_once(&config, &channel, &signals, &watched).await {

@@ -29,7 +29,9 @@ impl Watching {
         if self.read.is_none_or(|read| read.elapsed() > BELIEVED) {
             let read = connection.prepare_cached(sql!("feed"));
             // A failing look means that the next statement fails, too, and says so.
-            self.until = read.and_then(|mut feed| feed.query_row([], |row| row.get(0))).unwrap_or(0);
+            self.until = read
+                .and_then(|mut feed| feed.query_row([], |row| row.get(0)))
+                .unwrap_or(0);
             self.read = Some(Instant::now());
         }
         self.until >= micros(now)

@@ -86,7 +86,8 @@ fn executors(tx: &Tx<'_>) -> Result<Vec<Member>, Fault> {
 
 fn sums(tx: &Tx<'_>, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>, Fault> {
     let sum = |row: &Row<'_>| {
-        let time = |at: usize| -> rusqlite::Result<Option<Timestamp>> { Ok(row.get::<_, Option<i64>>(at)?.map(moment)) };
+        let time =
+            |at: usize| -> rusqlite::Result<Option<Timestamp>> { Ok(row.get::<_, Option<i64>>(at)?.map(moment)) };
         Ok(Sum {
             task: row.get(0)?,
             priority: code(row, 1, Priority::from_code)?,
@@ -133,7 +134,10 @@ fn groups(tx: &Tx<'_>, whose: &Whose, after: &str, limit: u32) -> Result<Vec<Gro
 fn tally(tx: &Tx<'_>, whose: &Whose, since: Timestamp) -> Result<Tally, Fault> {
     let floor = JobId::floor(since);
     let new = params![whose.group, whose.owner, micros(since), bytes(&floor.0), COUNTED];
-    let submitted: i64 = tx.connection.prepare_cached(sql!("tally_new"))?.query_row(new, |row| row.get(0))?;
+    let submitted: i64 = tx
+        .connection
+        .prepare_cached(sql!("tally_new"))?
+        .query_row(new, |row| row.get(0))?;
     let mut tally = Tally {
         submitted: submitted as u64,
         ..Tally::default()

@@ -17,6 +17,7 @@ use crate::store::{Changed, Counts, NewJob, Store, Submitted, Which};
 use crate::submit::{Submission, Submit, Typed, submit_all};
 use crate::task::{Task, TaskSettings};
 
+mod bulk;
 mod explain;
 mod feed;
 mod list;
@@ -27,6 +28,7 @@ mod scope;
 mod set;
 mod watch;
 
+pub use bulk::{Bulk, BulkDone};
 pub use explain::Explanation;
 pub use feed::{Following, Interest, Note, Position, Told};
 pub use list::{List, Page};

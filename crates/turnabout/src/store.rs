@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
@@ -181,10 +182,30 @@ pub struct Filter {
     pub owner: Option<String>,
     /// In this queue.
     pub queue: Option<String>,
+    /// Whose subject contains this text. Of letters, a to z and A to Z are the same.
+    pub subject: Option<String>,
+    /// Submitted then or later.
+    pub since: Option<Timestamp>,
+    /// Submitted before then.
+    pub until: Option<Timestamp>,
     /// Older than this one: the cursor of the next page.
     pub before: Option<JobId>,
     /// How many at the most.
     pub limit: u32,
+}
+
+impl Filter {
+    /// Where ids can be that match: from the first (included) to the second (not). A given id may be older than its job, or
+    /// a little ahead of it.
+    pub(crate) fn range(&self) -> (Option<JobId>, Option<JobId>) {
+        let floor = self
+            .since
+            .map(|since| JobId::floor(crate::clock::before(since, ID_PAST)));
+        let ceiling = self
+            .until
+            .map(|until| JobId::floor(crate::clock::after(until, ID_AHEAD)));
+        (floor, ceiling.into_iter().chain(self.before).min())
+    }
 }
 
 /// What a setting is about, and what it becomes.

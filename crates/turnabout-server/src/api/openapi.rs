@@ -46,6 +46,7 @@ fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(jobs::submit, jobs::list))
         .routes(routes!(jobs::submit_batch))
+        .routes(routes!(jobs::bulk))
         .routes(routes!(jobs::get, jobs::delete))
         .routes(routes!(jobs::cancel))
         .routes(routes!(jobs::restart))

@@ -19,6 +19,8 @@ pub struct Brief {
     pub id: JobId,
     /// The task that it runs.
     pub task: String,
+    /// What it is about, for people.
+    pub subject: Option<String>,
     /// Whose turn it takes.
     pub group: String,
     /// Who, inside the group, submitted it.
@@ -62,6 +64,7 @@ impl From<&Job> for Brief {
         Self {
             id: job.id,
             task: job.task.clone(),
+            subject: job.subject.clone(),
             group: job.group.clone(),
             owner: job.owner.clone(),
             queue: job.queue.clone(),

@@ -3,6 +3,7 @@
 use std::future::IntoFuture;
 
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 
 use super::Jobs;
 use super::scope::Scope;
@@ -17,8 +18,8 @@ const MAX_PAGE: u32 = 1000;
 #[derive(Clone, Debug)]
 #[must_use = "nothing is listed until it is awaited"]
 pub struct List {
-    jobs: Jobs,
-    filter: Filter,
+    pub(super) jobs: Jobs,
+    pub(super) filter: Filter,
     /// Whose jobs are seen.
     scope: Option<Scope>,
 }
@@ -84,6 +85,24 @@ impl List {
         self
     }
 
+    /// Whose subject contains this text. Of letters, a to z and A to Z are the same.
+    pub fn subject(mut self, text: impl Into<String>) -> Self {
+        self.filter.subject = Some(text.into());
+        self
+    }
+
+    /// Submitted then or later.
+    pub fn since(mut self, moment: Timestamp) -> Self {
+        self.filter.since = Some(moment);
+        self
+    }
+
+    /// Submitted before then.
+    pub fn until(mut self, moment: Timestamp) -> Self {
+        self.filter.until = Some(moment);
+        self
+    }
+
     /// Older than this one: [`Page::next`] of the page before.
     pub fn before(mut self, cursor: JobId) -> Self {
         self.filter.before = Some(cursor);
@@ -96,6 +115,46 @@ impl List {
         self
     }
 
+    /// How many there are on all pages together, counted up to `limit`.
+    pub async fn count(mut self, limit: u32) -> Result<u64> {
+        if !self.narrow()? {
+            return Ok(0);
+        }
+        let filter = Filter {
+            limit,
+            before: None,
+            ..self.filter
+        };
+        self.jobs.store().overview().count(&filter).await
+    }
+
+    /// Checks what is asked for, and keeps to what may be seen. Says whether anything is left to look at.
+    fn narrow(&mut self) -> Result<bool> {
+        let Filter {
+            task,
+            group,
+            owner,
+            queue,
+            subject,
+            ..
+        } = &self.filter;
+        for (what, text) in [
+            ("task", task),
+            ("group", group),
+            ("owner", owner),
+            ("queue", queue),
+            ("subject", subject),
+        ] {
+            if text.as_ref().is_some_and(|text| text.contains('\0')) {
+                return Err(Error::invalid(what, "it contains a NUL character"));
+            }
+        }
+        Ok(match self.scope.take() {
+            Some(scope) => narrow(&mut self.filter, scope),
+            None => true,
+        })
+    }
+
     async fn page(mut self) -> Result<Page> {
         let limit = self.filter.limit;
         if !(1..=MAX_PAGE).contains(&limit) {
@@ -104,9 +163,7 @@ impl List {
                 format!("{limit} is not from 1 to {MAX_PAGE}"),
             ));
         }
-        if let Some(scope) = self.scope.take()
-            && !narrow(&mut self.filter, scope)
-        {
+        if !self.narrow()? {
             return Ok(Page {
                 jobs: Vec::new(),
                 next: None,

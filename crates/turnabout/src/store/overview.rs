@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::ExecutorInfo;
+use super::{ExecutorInfo, Filter};
 use crate::error::Result;
 use crate::job::{Brief, JobId, Priority, State};
 
@@ -156,6 +156,9 @@ pub trait Overview: Send + Sync {
 
     /// Groups with unfinished jobs after this one, by name.
     async fn groups(&self, whose: &Whose, after: &str, limit: u32) -> Result<Vec<GroupSum>>;
+
+    /// How many jobs match, up to the filter's limit.
+    async fn count(&self, filter: &Filter) -> Result<u64>;
 
     /// How many jobs were submitted and have ended since.
     async fn tally(&self, whose: &Whose, since: Timestamp) -> Result<Tally>;

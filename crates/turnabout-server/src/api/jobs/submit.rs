@@ -105,6 +105,9 @@ fn submission(caller: &Caller, request: SubmitRequest) -> Result<Submission, Pro
     if let Some(owner) = owner {
         submission = submission.owner(owner);
     }
+    if let Some(subject) = request.subject {
+        submission = submission.subject(subject);
+    }
     if let Some(queue) = request.queue {
         submission = submission.queue(queue);
     }

@@ -262,7 +262,12 @@ impl Hub {
             };
             let full = hints.len() == HINTS as usize;
             hints.retain(|hint| self.is_wanted(hint));
-            let told = self.look_up(&hints).await?;
+            let mut told = self.look_up(&hints).await?;
+            // What was told already is not told again.
+            told.retain(|told| match told {
+                Told::Job(job) => self.open.get(&job.id).is_none_or(|(_, known)| known != job),
+                _ => true,
+            });
             self.place.number = last;
             self.tell(&told, &hints);
             if !full {

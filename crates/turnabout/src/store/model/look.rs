@@ -19,6 +19,12 @@ impl Tables {
                     .is_none_or(|owner| job.owner.as_ref() == Some(owner))
                 && filter.queue.as_ref().is_none_or(|queue| *queue == job.queue)
                 && filter.before.is_none_or(|before| job.id < before)
+                && filter.since.is_none_or(|since| job.submitted >= since)
+                && filter.until.is_none_or(|until| job.submitted < until)
+                && filter.subject.as_ref().is_none_or(|text| {
+                    let subject = job.subject.as_deref().unwrap_or_default();
+                    job.subject.is_some() && subject.to_ascii_lowercase().contains(&text.to_ascii_lowercase())
+                })
         };
         let mut jobs: Vec<Job> = self
             .live

@@ -11,6 +11,7 @@ use super::{Model, Tables};
 use crate::clock::{after, before};
 use crate::error::Result;
 use crate::job::{Brief, Job, JobId, State};
+use crate::store::Filter;
 use crate::store::overview::{GroupSum, HINTS_KEPT, Hint, Member, Overview, Sum, Tally, Watched, Whose};
 
 /// Who watches, and what was noted for them.
@@ -137,6 +138,10 @@ impl Overview for Model {
             sum.oldest = earlier(sum.oldest, Some(job.submitted));
         }
         Ok(groups.into_values().take(limit as usize).collect())
+    }
+
+    async fn count(&self, filter: &Filter) -> Result<u64> {
+        Ok(self.tables().matching(filter).len() as u64)
     }
 
     async fn tally(&self, whose: &Whose, since: Timestamp) -> Result<Tally> {

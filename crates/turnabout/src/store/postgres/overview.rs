@@ -12,8 +12,8 @@ use super::PostgresStore;
 use super::connect::failed;
 use crate::error::{Error, Result};
 use crate::job::{Priority, State};
-use crate::store::ExecutorInfo;
 use crate::store::overview::{COUNTED, GroupSum, Hint, Member, Overview, Sum, Tally, Watched, Whose};
+use crate::store::{ExecutorInfo, Filter};
 
 impl PostgresStore {
     /// Rows for operators: planned for what is asked, and not kept prepared.
@@ -99,6 +99,10 @@ impl Overview for PostgresStore {
             }
         };
         Ok(rows.iter().map(sum).collect())
+    }
+
+    async fn count(&self, filter: &Filter) -> Result<u64> {
+        self.count_matching(filter).await
     }
 
     async fn tally(&self, whose: &Whose, since: Timestamp) -> Result<Tally> {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -51,24 +52,40 @@ impl PostgresStore {
     }
 
     pub(super) async fn page(&self, filter: &Filter) -> Result<Vec<Job>> {
-        let failed = failed("listing jobs");
+        let rows = self.matching("listing jobs", &self.sql.list, filter).await?;
+        rows.iter().map(rows::job).collect()
+    }
+
+    /// How many jobs match, up to the filter's limit.
+    pub(super) async fn count_matching(&self, filter: &Filter) -> Result<u64> {
+        let rows = self.matching("counting jobs", &self.sql.count, filter).await?;
+        let count = rows.first().map_or(0, |row| row.get::<_, i64>(0)) as u64;
+        Ok(count.min(u64::from(filter.limit)))
+    }
+
+    async fn matching(&self, doing: &'static str, sql: &str, filter: &Filter) -> Result<Vec<Row>> {
+        let failed = failed(doing);
         let client = self.client().await?;
         let states: Vec<i16> = filter.states.iter().map(|s| State::code(*s)).collect();
         let states = (!states.is_empty()).then_some(states);
-        let before = filter.before.map(|id| id.0);
+        let (floor, ceiling) = filter.range();
+        let (floor, ceiling) = (floor.map(|id| id.0), ceiling.map(|id| id.0));
         let limit = i64::from(filter.limit);
-        let statement = client.prepare_cached(&self.sql.list).await.map_err(&failed)?;
-        let params: [&(dyn ToSql + Sync); 7] = [
+        let statement = client.prepare_cached(sql).await.map_err(&failed)?;
+        let params: [&(dyn ToSql + Sync); 11] = [
             &states,
             &filter.task,
             &filter.group,
             &filter.owner,
             &filter.queue,
-            &before,
+            &ceiling,
             &limit,
+            &filter.subject,
+            &filter.since,
+            &filter.until,
+            &floor,
         ];
-        let rows = client.query(&statement, &params).await.map_err(&failed)?;
-        rows.iter().map(rows::job).collect()
+        client.query(&statement, &params).await.map_err(&failed)
     }
 
     /// Attempts that were not the last.

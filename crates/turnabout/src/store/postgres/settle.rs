@@ -119,10 +119,12 @@ impl PostgresStore {
         let tried = jobs.iter().filter(|job| attempt_to_keep(&job.change).is_some());
         self.ensure_attempt_days_in(&tx, tried.map(|job| job.id)).await?;
         let before = self.look_before(&tx, jobs).await?;
+        let last = self.last_of(jobs).await;
         let (written, freed) = self.write_in(&tx, None, Some(executor), jobs).await.map_err(&failed)?;
         let owed = self.note_settled(&tx, &before, jobs, &written).await?;
         tx.commit().await.map_err(&failed)?;
         self.announce(jobs, &written, freed);
+        self.hint_last(last, &written);
         if owed {
             self.signal(Signal::Owed);
         }

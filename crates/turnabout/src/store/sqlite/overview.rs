@@ -10,11 +10,11 @@ use uuid::Uuid;
 use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{bytes, code, micros, moment, uuid};
-use super::{SqliteStore, feed};
+use super::{SqliteStore, feed, views};
 use crate::error::Result;
 use crate::job::{JobId, Priority, State};
-use crate::store::ExecutorInfo;
 use crate::store::overview::{COUNTED, GroupSum, Hint, Member, Overview, Sum, Tally, Watched, Whose};
+use crate::store::{ExecutorInfo, Filter};
 
 #[async_trait]
 impl Overview for SqliteStore {
@@ -39,6 +39,11 @@ impl Overview for SqliteStore {
         let (whose, after) = (whose.clone(), after.to_owned());
         self.read("adding up groups", move |tx| groups(tx, &whose, &after, limit))
             .await
+    }
+
+    async fn count(&self, filter: &Filter) -> Result<u64> {
+        let filter = filter.clone();
+        self.read("counting jobs", move |tx| views::count(tx, &filter)).await
     }
 
     async fn tally(&self, whose: &Whose, since: Timestamp) -> Result<Tally> {

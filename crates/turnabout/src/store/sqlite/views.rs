@@ -1,10 +1,10 @@
 //! Reading: jobs by id, lists, counts, and why a job waits.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Row, params};
 
 use super::desk::Tx;
 use super::fault::Fault;
-use super::rows::{bytes, find, job};
+use super::rows::{bytes, find, job, micros};
 use super::settings;
 use crate::job::{Job, JobId, State};
 use crate::store::{Counts, Filter, Standpoint};
@@ -39,9 +39,39 @@ pub(super) fn list(tx: &mut Tx<'_>, filter: &Filter) -> Result<Vec<Job>, Fault> 
 }
 
 fn page(tx: &Tx<'_>, filter: &Filter, sql: &str, jobs: &mut Vec<Job>) -> Result<(), Fault> {
+    walk(tx, filter, sql, |row| {
+        jobs.push(job(row)?);
+        Ok(())
+    })
+}
+
+/// How many jobs match, up to the filter's limit.
+pub(super) fn count(tx: &mut Tx<'_>, filter: &Filter) -> Result<u64, Fault> {
+    let mut count = 0;
+    let ended = match filter.group {
+        Some(_) => sql!("count_history_of_group"),
+        None => sql!("count_history"),
+    };
+    for sql in [sql!("count_live"), ended] {
+        walk(tx, filter, sql, |row| {
+            count += row.get::<_, i64>(0)? as u64;
+            Ok(())
+        })?;
+    }
+    Ok(count.min(u64::from(filter.limit)))
+}
+
+fn walk(
+    tx: &Tx<'_>,
+    filter: &Filter,
+    sql: &str,
+    mut each: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+) -> Result<(), Fault> {
+    let (floor, ceiling) = filter.range();
     // Longer than an id, so after every one of them.
     let end = [0xff_u8; 17];
-    let before = filter.before.as_ref().map_or(end.as_slice(), |id| bytes(&id.0));
+    let before = ceiling.as_ref().map_or(end.as_slice(), |id| bytes(&id.0));
+    let from = floor.as_ref().map_or([].as_slice(), |id| bytes(&id.0));
     let codes: Vec<String> = filter.states.iter().map(|s: &State| s.code().to_string()).collect();
     let states = (!codes.is_empty()).then(|| format!("[{}]", codes.join(",")));
     let mut statement = tx.connection.prepare_cached(sql)?;
@@ -53,9 +83,13 @@ fn page(tx: &Tx<'_>, filter: &Filter, sql: &str, jobs: &mut Vec<Job>) -> Result<
         filter.owner,
         filter.queue,
         filter.limit,
+        filter.subject,
+        filter.since.map(micros),
+        filter.until.map(micros),
+        from,
     ])?;
     while let Some(row) = rows.next()? {
-        jobs.push(job(row)?);
+        each(row)?;
     }
     Ok(())
 }

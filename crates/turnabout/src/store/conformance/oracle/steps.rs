@@ -390,6 +390,7 @@ impl Oracle {
             queue: self.one_in(4).then(|| self.pick(&QUEUES).to_owned()),
             before: self.known_id().filter(|_| self.rng.bool()),
             limit: self.rng.u32(1..20),
+            ..Filter::default()
         };
         self.note(format!("list {filter:?}"));
         let model = self.model.list(&filter).await.expect("the model lists");

@@ -1,5 +1,6 @@
 -- A page of jobs, newest id first, over live and ended ones. Walks the primary keys backwards (or job_history_group).
--- $1 states, $2 task, $3 group, $4 owner, $5 queue, $6 before, $7 limit; null: any.
+-- $1 states, $2 task, $3 group, $4 owner, $5 queue, $6 before, $7 limit, $8 text in the subject,
+-- $9 submitted then or later, $10 before then, $11 from this id on; null: any.
 (select j.id, seq, submitted, due, expires, started, null::timestamptz as finished, j.executor, j.claim, parent, attempts,
     interruptions, losses, items, state, lane, priority, reason, cancelling, queue, "group", task, owner, unique_key,
     args, meta, error, error_message, error_code, null as result, p.percent, p.step, subject, prepared
@@ -8,6 +9,9 @@ from turnabout.job j
 where ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
     and ($3::text is null or "group" = $3) and ($4::text is null or owner = $4)
     and ($5::text is null or queue = $5) and ($6::uuid is null or j.id < $6)
+    and ($8::text is null or strpos(lower(subject collate "C"), lower($8 collate "C")) > 0)
+    and ($9::timestamptz is null or submitted >= $9) and ($10::timestamptz is null or submitted < $10)
+    and ($11::uuid is null or j.id >= $11)
 order by j.id desc limit $7)
 union all
 (select id, 0::bigint as seq, submitted, null, expires, started, finished, executor, claim, parent, attempts,
@@ -17,5 +21,8 @@ from turnabout.job_history
 where ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
     and ($3::text is null or "group" = $3) and ($4::text is null or owner = $4)
     and ($5::text is null or queue = $5) and ($6::uuid is null or id < $6)
+    and ($8::text is null or strpos(lower(subject collate "C"), lower($8 collate "C")) > 0)
+    and ($9::timestamptz is null or submitted >= $9) and ($10::timestamptz is null or submitted < $10)
+    and ($11::uuid is null or id >= $11)
 order by id desc limit $7)
 order by id desc limit $7

@@ -10,5 +10,9 @@ WHERE id < ?1
   AND ?4 IS NULL
   AND (?5 IS NULL OR owner = ?5)
   AND (?6 IS NULL OR queue = ?6)
+  AND (?8 IS NULL OR instr(lower(subject), lower(?8)) > 0)
+  AND (?9 IS NULL OR submitted >= ?9)
+  AND (?10 IS NULL OR submitted < ?10)
+  AND id >= ?11
 ORDER BY id DESC
 LIMIT ?7

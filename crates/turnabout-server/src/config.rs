@@ -24,7 +24,7 @@ pub(crate) mod value;
 
 pub(crate) use file::File;
 pub(crate) use flags::Flags;
-pub(crate) use kinds::{ExitCodes, ResultFrom, Stdin, StoreUrl};
+pub(crate) use kinds::{ExitCodes, LogFormat, ResultFrom, Stdin, StoreUrl};
 pub(crate) use show::{reference, show, show_json};
 pub(crate) use table::{Api, Executor, Group, Log, Store, Task, Token, Traces};
 pub(crate) use trouble::{Origin, Trouble, Troubles};

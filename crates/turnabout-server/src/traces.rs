@@ -26,7 +26,9 @@ pub(crate) struct Sender(SdkTracerProvider);
 impl Sender {
     /// None: there is no endpoint, and nothing is sent.
     pub(crate) fn new(settings: &Traces) -> anyhow::Result<Option<Self>> {
-        let Some(endpoint) = &settings.endpoint else { return Ok(None) };
+        let Some(endpoint) = &settings.endpoint else {
+            return Ok(None);
+        };
         let endpoint = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
         let service = settings.service.clone();
         // The exporter works on a thread of its own, and makes a client there that must not be made on one of ours.
@@ -38,11 +40,15 @@ impl Sender {
                 .with_endpoint(endpoint)
                 .build()?;
             let resource = Resource::builder().with_service_name(service).build();
-            let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource);
+            let provider = SdkTracerProvider::builder()
+                .with_batch_exporter(exporter)
+                .with_resource(resource);
             anyhow::Ok(provider.build())
         });
         let provider = made.join().map_err(|_| anyhow::anyhow!("traces cannot be sent"))?;
-        Ok(Some(Self(provider.context("traces cannot be sent to traces.endpoint")?)))
+        Ok(Some(Self(
+            provider.context("traces cannot be sent to traces.endpoint")?,
+        )))
     }
 
     pub(crate) fn tracer(&self) -> SdkTracer {
@@ -60,7 +66,9 @@ impl Sender {
 }
 
 fn opentelemetry_client() -> anyhow::Result<reqwest::blocking::Client> {
-    Ok(reqwest::blocking::Client::builder().timeout(std::time::Duration::from_secs(10)).build()?)
+    Ok(reqwest::blocking::Client::builder()
+        .timeout(std::time::Duration::from_secs(10))
+        .build()?)
 }
 
 /// The trace that a text names.

@@ -18,6 +18,8 @@ mod line;
 mod place;
 #[path = "program/settings.rs"]
 mod settings;
+#[path = "program/tracing.rs"]
+mod tracing;
 #[path = "program/urls.rs"]
 mod urls;
 
@@ -64,6 +66,7 @@ on_both_stores! {
     line::jobs_are_submitted_from_a_file_and_from_standard_input,
     line::the_exit_code_of_a_wait_tells_how_the_job_ended,
     settings::tasks_and_groups_change_while_the_server_runs,
+    tracing::a_run_belongs_to_the_trace_in_which_its_job_was_submitted,
     benchmark::every_scenario_of_the_benchmark_gives_results_and_a_table,
     benchmark::the_program_takes_part_in_a_comparison_with_other_queues,
 }

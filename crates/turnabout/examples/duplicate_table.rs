@@ -5,7 +5,7 @@
 //!
 //!     PG_URL=postgres://postgres@localhost/postgres cargo run -p turnabout --example duplicate_table
 //!
-//! Without a server of your own: scripts/postgres run -- cargo run -p turnabout --example duplicate_table
+//! Without a server of your own: `scripts/postgres run -- cargo run -p turnabout --example duplicate_table`
 
 use std::time::Duration;
 

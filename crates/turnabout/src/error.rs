@@ -64,6 +64,12 @@ pub enum Error {
     /// This executor is no longer registered: its lease ended and others took its jobs over.
     #[error("this executor's lease has ended; its jobs were handed to others")]
     LeaseLost,
+    /// Another executor lives under this id.
+    #[error("an executor with the id `{id}` lives already; give this one another id, or stop that one first")]
+    IdTaken {
+        /// The id.
+        id: String,
+    },
     /// The store was made by a newer program.
     #[error("{store} has schema version {found}, this program knows versions up to {known}; use a newer program")]
     NewerSchema {

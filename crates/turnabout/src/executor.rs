@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -15,6 +16,7 @@ use crate::hook::Hook;
 use crate::job::Described;
 use crate::jobs::Jobs;
 use crate::log::LogLimits;
+use crate::store::IdLock;
 use crate::task::{Failure, Task, TaskResult, TaskSettings};
 use crate::turn::Fairness;
 
@@ -25,6 +27,7 @@ mod finisher;
 pub(crate) mod hand;
 mod handle;
 mod hooks;
+mod identity;
 mod inline;
 mod keeper;
 mod life;
@@ -171,7 +174,7 @@ impl<S: Send + Sync + 'static> Executor<S> {
     }
 
     /// What to do when an attempt of a job of this task has failed, or when a job failed without one (it expired, or was
-    /// lost once too often). [`HookContext::job`] tells whether it will be tried again: then it is stuck, else failed.
+    /// lost once too often). [`HookContext::job`](crate::HookContext::job) tells whether it will be tried again: then it is stuck, else failed.
     ///
     /// This and the other hooks run after the fact, at least once, on any executor that has them; they are noted in the
     /// store together with what they are about, so that none is lost. One that fails is tried again a few times.
@@ -263,7 +266,9 @@ impl<S: Send + Sync + 'static> Executor<S> {
         self
     }
 
-    /// A name for people: the host's unless said otherwise.
+    /// The executor's id, also its name for people: the host's name unless said otherwise, with a number if that is taken.
+    /// A second executor with the id of one that lives is refused ([`Error::IdTaken`](crate::Error::IdTaken)); one that
+    /// comes after a dead one takes back at once what that one held.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.options.name = Some(name.into());
         self
@@ -337,13 +342,15 @@ impl<S: Send + Sync + 'static> Executor<S> {
     /// Starts in the background. Mistakes in the set-up, and a store that cannot be reached, are told here; later
     /// trouble is waited out, and told by [`ExecutorHandle::health`].
     pub async fn start(self) -> Result<ExecutorHandle> {
-        let plan = Arc::new(Plan::new(self.jobs, self.registry, self.options)?);
+        let mut plan = Plan::new(self.jobs, self.registry, self.options)?;
         offer_transactions(&plan, &plan.tasks())?;
+        let id = identity::settle_in(&mut plan).await?;
+        let plan = Arc::new(plan);
         let health = Arc::default();
         let life = Life::new(Arc::clone(&plan), Arc::clone(&health));
         register(&life).await?;
         let control = Arc::new(Control::new(Arc::clone(&life), health));
-        tokio::spawn(lives(Arc::clone(&control), life));
+        tokio::spawn(lives(Arc::clone(&control), life, id));
         Ok(ExecutorHandle::new(control))
     }
 }
@@ -361,51 +368,55 @@ fn offer_transactions(plan: &Plan, tasks: &Tasks) -> Result<()> {
 }
 
 async fn register(life: &Life) -> Result<()> {
+    // Before it is sent: others may see it before we know.
+    let sent = std::time::Instant::now();
     let tasks = life.plan.tasks();
     life.store
         .register(&life.info(), &tasks.kind, &tasks.registry.settings())
         .await?;
     let mut troubles = life.health.lock().unwrap_or_else(PoisonError::into_inner);
     troubles.registered = true;
-    troubles.renewed = Some(std::time::Instant::now());
+    troubles.renewed = Some(sent);
     tracing::info!(executor = %life.plan.name, incarnation = %life.incarnation, "registered");
     Ok(())
 }
 
 /// One life after the other, until a shutdown.
-async fn lives(control: Arc<Control>, mut life: Arc<Life>) {
+async fn lives(control: Arc<Control>, mut life: Arc<Life>, id: Option<Box<dyn IdLock>>) {
+    let mut former = Vec::new();
     loop {
         let shut_down = shutdown::live(&life, &control).await;
         set_unregistered(&control.health);
         if shut_down {
             break;
         }
-        let Some(next) = reborn(&control, &life).await else {
+        former.push(life.incarnation);
+        let Some(next) = reborn(&control, &life, &mut former).await else {
             break;
         };
         life = next;
     }
+    drop(id);
     control.done.send_replace(true);
 }
 
-/// The next life. All handlers of the former one have stopped, so its jobs can come back at once.
-async fn reborn(control: &Control, former: &Life) -> Option<Arc<Life>> {
+/// The next life. All handlers of the last one have stopped, so its jobs can come back at once. `former` are all
+/// registrations of ours that may still be in the store.
+async fn reborn(control: &Control, last: &Life, former: &mut Vec<Uuid>) -> Option<Arc<Life>> {
     let mut backoff = Backoff::for_store();
     loop {
-        let life = Life::new(Arc::clone(&former.plan), Arc::clone(&control.health));
+        let life = Life::new(Arc::clone(&last.plan), Arc::clone(&control.health));
         let registered = tokio::select! {
             () = control.shutdown_requested() => return None,
-            registered = register(&life) => registered,
+            registered = register_again(&life, former) => registered,
         };
         match registered {
             Ok(()) => {
                 life.fine("registering");
-                let beat = former.beat.load(std::sync::atomic::Ordering::Relaxed);
-                // A beat that was sent but did not arrive leaves the store one behind.
-                for beat in [beat, beat - 1] {
-                    if let Err(error) = life.store.reap(former.incarnation, beat).await {
-                        life.trouble("reaping", &error);
-                    }
+                match identity::bury(&life.plan, former).await {
+                    Ok(()) => former.clear(),
+                    // Others will find that they are silent.
+                    Err(error) => life.trouble("reaping", &error),
                 }
                 control.set_life(&life);
                 return Some(life);
@@ -416,6 +427,15 @@ async fn reborn(control: &Control, former: &Life) -> Option<Arc<Life>> {
             }
         }
     }
+}
+
+/// Registers under our id, unless someone else took us for dead and lives under it now.
+async fn register_again(life: &Life, former: &[Uuid]) -> Result<()> {
+    if identity::is_usurped(&life.plan, former).await? {
+        let id = life.plan.name.clone();
+        return Err(Error::IdTaken { id });
+    }
+    register(life).await
 }
 
 fn set_unregistered(health: &Mutex<life::Troubles>) {

@@ -208,8 +208,12 @@ pub fn decide(job: &Standing, event: &Event, policy: &Policy, jitter: f64) -> Re
         }
 
         (S::Scheduled, E::Release) => Ok(ready(job, S::Waiting, Reason::Released)),
-        // Not started, so nothing counts.
-        (S::Scheduled, E::Lose) => Ok(ready(job, S::Waiting, Reason::Lost)),
+        // Not started as far as the store knows, so no attempt counts. But it may have been: the loss is remembered, and
+        // the next start will be recorded first. (A job that kills its executor at once would circle for ever.)
+        (S::Scheduled, E::Lose) => Ok(Change {
+            losses: job.losses + 1,
+            ..ready(job, S::Waiting, Reason::Lost)
+        }),
 
         (S::Running, E::Succeed) => Ok(Change {
             reason: None,

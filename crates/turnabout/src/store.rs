@@ -33,12 +33,14 @@ use crate::task::{Isolation, TaskSettings};
 use crate::transaction::Transaction;
 use crate::turn::{Charge, Turns};
 
+mod ids;
 mod new_job;
 pub mod overview;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod telling;
 
+pub use ids::{IdLock, Occupied};
 pub use new_job::{MaxUnfinished, NewJob, Submitted};
 pub use telling::{LogEnd, LogLines, Report};
 
@@ -81,7 +83,7 @@ pub struct Settle {
     pub id: JobId,
     /// The number of the claim by which it is held.
     pub number: i64,
-    /// What [`decide`](crate::lifecycle::decide) said.
+    /// What [`decide`] said.
     pub change: Change,
     /// Whether `change` was decided on a job that is being cancelled. The store writes it only if that is still so.
     pub cancelling: bool,
@@ -233,6 +235,8 @@ pub enum Signal {
     Owed,
     /// This job's log has new lines.
     Logged(JobId),
+    /// Someone asks whether the executor with this id lives: it should beat at once.
+    Who(String),
 }
 
 /// How many jobs, by state: for operators, and for tests that wait until all is done.
@@ -351,6 +355,17 @@ pub trait Store: Send + Sync + 'static {
     /// Ends an executor if its heartbeat number is (still) `beat`: what it holds is given back or ended as
     /// [`Event::Lose`] demands. Returns how many jobs that were. With an unknown executor: jobs without an executor.
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32>;
+
+    /// All registered executors.
+    async fn executors(&self) -> Result<Vec<ExecutorInfo>>;
+
+    /// Asks for an executor's id, which only one that lives can have.
+    async fn occupy(&self, id: &str) -> Result<Occupied>;
+
+    /// Whether signals of other processes get through. Where they do not, the store is asked more often.
+    fn hears(&self) -> bool {
+        true
+    }
 
     /// Forgets an executor that holds nothing any longer.
     async fn deregister(&self, executor: Uuid) -> Result<()>;

@@ -18,7 +18,9 @@ fn repository() -> PathBuf {
 /// All source files whose names end in one of these.
 fn files(extensions: &[&str]) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    let mut folders = vec![repository().join("crates"), repository().join("bench")];
+    let mut folders = ["crates", "bench", "chaos"]
+        .map(|folder| repository().join(folder))
+        .to_vec();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a folder can be read") {
             let path = entry.expect("an entry can be read").path();

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use turnabout::{Executor, ExecutorHandle, Jobs, LogLimits};
 
 use super::global::{self, Global};
+use super::logging;
 use super::reload::{self, Reloader};
 use super::signals::{Hangups, Signals};
 use crate::api::{Bound, Server};
@@ -64,6 +65,7 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
     let sources = global.sources(&args.flags);
     let seen = Reloader::seen(&sources);
     let config = sources.read()?;
+    let traces = logging::log_server(&config)?;
     let parts = tokio::select! {
         parts = start(&config, &args) => parts?,
         // Nothing was taken yet. Returning would wait for a connection, perhaps for long.
@@ -120,7 +122,12 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
         }
     };
     tokio::select! {
-        _ = async { tokio::join!(shutdown, api) } => Ok(ExitCode::SUCCESS),
+        _ = async { tokio::join!(shutdown, api) } => {
+            if let Some(traces) = traces {
+                traces.end().await;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         () = signals.next() => {
             tracing::warn!("ended at once; other executors take the running jobs over when the lease ends");
             tasks::kill_all();

@@ -74,6 +74,8 @@ pub(crate) fn tasks_and_groups_change_while_the_server_runs(place: &Place) {
     // A mistake changes nothing.
     place.configure(&second.replace("paused", "pausd"));
     wait_for(&server.log, "stays as it was");
+    place.configure(&second);
+    wait_for(&server.log, "was read again");
     assert_eq!(said("say"), 2);
 
     // The group is as any other again; a task is gone; what needs a start is named.

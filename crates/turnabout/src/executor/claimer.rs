@@ -316,6 +316,12 @@ impl<'a> Claimer<'a> {
             .get(self.looks)
             .copied()
             .unwrap_or(life.plan.heartbeat.min(life.plan.wake_up));
+        // Nobody wakes us.
+        let patience = if life.store.hears() {
+            patience
+        } else {
+            patience.min(SECOND)
+        };
         self.looks += 1;
         let accounts = life.plan.fairness != Fairness::Jobs && *life.hand.size.borrow() > 0;
         let slept = Instant::now();

@@ -177,8 +177,10 @@ impl ExecutorHandle {
         let life = self.control.life();
         let tasks = Arc::new(life.plan.other_tasks(executor.registry)?);
         super::offer_transactions(&life.plan, &tasks)?;
-        let former = life.plan.set_tasks(tasks);
-        if let Err(error) = super::register(&life).await {
+        let former = life.plan.set_tasks(Arc::clone(&tasks));
+        // This is no heartbeat: the lease ends when it would have.
+        let (info, settings) = (life.info(), tasks.registry.settings());
+        if let Err(error) = life.store.register(&info, &tasks.kind, &settings).await {
             life.plan.set_tasks(former);
             return Err(error);
         }

@@ -250,7 +250,9 @@ pub(super) async fn hear(life: Arc<Life>) {
             Ok(Signal::Cancel(id)) if life.hand.get(id).is_some_and(|held| held.stopped().is_none()) => {
                 life.beat_now.notify_one();
             }
-            Ok(Signal::Cancel(_) | Signal::Changed(_) | Signal::Logged(_)) => {}
+            // A sign of life, for whoever wants to know.
+            Ok(Signal::Who(id)) if id == life.plan.name => life.beat_now.notify_one(),
+            Ok(Signal::Cancel(_) | Signal::Changed(_) | Signal::Logged(_) | Signal::Who(_)) => {}
             Err(RecvError::Lagged(_)) => {
                 // Anything may have been missed. What that may be is looked up, but not more than once a second.
                 life.ready.notify_one();

@@ -113,6 +113,8 @@ pub(super) struct Plan {
     /// What it can run, at present.
     tasks: RwLock<Arc<Tasks>>,
     pub(super) name: String,
+    /// Whether it was given, and not made up.
+    pub(super) name_given: bool,
     pub(super) slots: usize,
     pub(super) queues: Vec<String>,
     pub(super) fairness: Fairness,
@@ -130,12 +132,14 @@ impl Plan {
     pub(super) fn new(jobs: Jobs, registry: Registry, mut options: Options) -> Result<Self> {
         options.check()?;
         let tasks = Tasks::new(registry, &options.queues, options.fairness)?;
+        let name_given = options.name.is_some();
         let name = options.name.unwrap_or_else(host_name);
         self::name("executor name", &name)?;
         Ok(Self {
             jobs,
             tasks: RwLock::new(Arc::new(tasks)),
             name,
+            name_given,
             slots: if options.inline_only { 0 } else { options.slots },
             queues: options.queues,
             fairness: options.fairness,

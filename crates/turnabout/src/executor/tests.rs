@@ -9,6 +9,7 @@ mod fairness;
 mod handlers;
 mod history;
 mod hooks;
+mod identity;
 mod idle;
 mod inline;
 mod learning;

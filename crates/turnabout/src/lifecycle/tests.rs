@@ -249,6 +249,18 @@ fn a_job_that_kills_its_executor_ends_failed() {
 }
 
 #[test]
+fn a_job_that_kills_its_executor_before_its_start_is_stored_does_so_once() {
+    let scheduled = job(S::Scheduled);
+    assert!(!must_record_start(&scheduled, &policy(), false));
+    let change = on(&scheduled, E::Lose).expect("legal");
+    assert_eq!((change.state, change.attempts, change.losses), (S::Waiting, 0, 1));
+    assert!(
+        must_record_start(&change.standing(), &policy(), false),
+        "from now on, starts count"
+    );
+}
+
+#[test]
 fn a_job_that_is_not_restartable_never_runs_twice() {
     let policy = Policy {
         restartable: false,

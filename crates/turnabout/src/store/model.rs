@@ -20,8 +20,8 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
-    Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting, Settle,
+    Settled, Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::{Clock, after};
 use crate::error::Result;
@@ -40,6 +40,7 @@ pub(crate) struct Model {
     options: StoreOptions,
     tables: Mutex<Tables>,
     signals: broadcast::Sender<Signal>,
+    ids: super::ids::IdsInMemory,
 }
 
 /// A ready job's place: queue, group, lane, task, seq. The order is that of the stores' ready index.
@@ -80,6 +81,7 @@ impl Model {
             options,
             tables: Mutex::default(),
             signals: broadcast::Sender::new(1024),
+            ids: super::ids::IdsInMemory::default(),
         })
     }
 
@@ -344,6 +346,16 @@ impl Store for Model {
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
         Ok(self.lose(executor, beat))
+    }
+
+    async fn executors(&self) -> Result<Vec<ExecutorInfo>> {
+        let mut all: Vec<_> = self.tables().executors.values().cloned().collect();
+        all.sort_by(|a, b| (&a.name, a.incarnation).cmp(&(&b.name, b.incarnation)));
+        Ok(all)
+    }
+
+    async fn occupy(&self, id: &str) -> Result<Occupied> {
+        Ok(self.ids.occupy(id))
     }
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {

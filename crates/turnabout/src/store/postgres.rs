@@ -16,8 +16,8 @@ use tokio_postgres::{Config, NoTls};
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
-    Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting, Settle,
+    Settled, Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -36,6 +36,7 @@ mod executors;
 mod feed;
 mod grab;
 mod hooks;
+mod ids;
 mod insert;
 mod limits;
 mod listen;
@@ -59,6 +60,7 @@ mod transactions;
 
 use connect::{failed, no_connection};
 use insert::together::Together;
+use listen::Ear;
 use marks::Marks;
 use sql::Sql;
 use stock::Memory;
@@ -87,7 +89,7 @@ pub struct PostgresStore {
     together: Together,
     /// For what goes on after a caller has gone.
     me: Weak<Self>,
-    listener: tokio::task::AbortHandle,
+    ear: Ear,
     feed: feed::Feed,
     /// Every peek goes by the marks, as far as there are any.
     #[cfg(test)]
@@ -106,13 +108,7 @@ impl PostgresStore {
         prepare(&config, &options, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
         let watched = Arc::new(tokio::sync::Notify::new());
-        let listening = listen::listen(
-            config.clone(),
-            options.schema.clone(),
-            signals.clone(),
-            Arc::clone(&watched),
-        );
-        let listener = tokio::spawn(listening);
+        let ear = Ear::open(config.clone(), &options.schema, signals.clone(), Arc::clone(&watched));
         let (feed, hints) = feed::Feed::new();
         let pool = connect::pool(&config, options.connections, RecyclingMethod::Fast)?;
         let pulse = connect::pool(&config, 2, RecyclingMethod::Fast)?;
@@ -132,7 +128,7 @@ impl PostgresStore {
             limits: AtomicBool::new(false),
             together: Together::default(),
             me: me.clone(),
-            listener: listener.abort_handle(),
+            ear,
             feed,
             #[cfg(test)]
             always_by_marks: std::sync::atomic::AtomicBool::default(),
@@ -199,12 +195,6 @@ impl PostgresStore {
         if self.is_watched() {
             self.hint(ids);
         }
-    }
-}
-
-impl Drop for PostgresStore {
-    fn drop(&mut self) {
-        self.listener.abort();
     }
 }
 
@@ -330,6 +320,18 @@ impl Store for PostgresStore {
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
         self.bury(executor, beat).await
+    }
+
+    async fn executors(&self) -> Result<Vec<ExecutorInfo>> {
+        self.all_executors().await
+    }
+
+    async fn occupy(&self, id: &str) -> Result<Occupied> {
+        self.occupy_id(id).await
+    }
+
+    fn hears(&self) -> bool {
+        self.ear.hears()
     }
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {

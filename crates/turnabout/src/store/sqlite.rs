@@ -26,6 +26,7 @@ mod fault;
 mod feed;
 mod grabbing;
 mod hooks;
+mod ids;
 mod limits;
 mod logs;
 mod members;
@@ -64,8 +65,8 @@ use crate::task::TaskSettings;
 use crate::turn::Charge;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
-    Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting, Settle,
+    Settled, Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use desk::{Desk, Tx};
 use fault::Fault;
@@ -96,6 +97,7 @@ pub struct SqliteStore {
     /// None: reads go to the writer, since nobody else can see into its memory.
     reader: Option<desk::Line>,
     sleepers: Sleepers,
+    ids: ids::Ids,
     _watcher: Option<watcher::Watcher>,
 }
 
@@ -122,6 +124,10 @@ impl SqliteStore {
             .transpose()
             .map_err(no_thread)?;
         let writer = desk.write(opened.writer).map_err(no_thread)?;
+        let ids = match &opened.log {
+            Some(_) => ids::Ids::Beside(path.into()),
+            None => ids::Ids::Within(super::ids::IdsInMemory::default()),
+        };
         let watcher = opened
             .log
             .map(|log| watcher::watch(log, signals.clone(), &writer))
@@ -133,6 +139,7 @@ impl SqliteStore {
             writer,
             reader,
             sleepers,
+            ids,
             _watcher: watcher,
         }))
     }
@@ -247,6 +254,14 @@ impl Store for SqliteStore {
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
         self.write("reaping an executor", move |tx| members::reap(tx, executor, beat))
             .await
+    }
+
+    async fn executors(&self) -> Result<Vec<ExecutorInfo>> {
+        self.read("looking who is there", |tx| members::executors(tx)).await
+    }
+
+    async fn occupy(&self, id: &str) -> Result<Occupied> {
+        Ok(self.occupy_id(id))
     }
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {

@@ -15,8 +15,8 @@ use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
 use crate::log::Line;
 use crate::store::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Promoted, Report, Setting, Settle, Settled,
-    Signal, Standpoint, Store, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting, Settle,
+    Settled, Signal, Standpoint, Store, Submitted, Take, Taken, Which,
 };
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -172,6 +172,18 @@ impl Store for Counting {
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
         self.call("reap", self.inner.reap(executor, beat)).await
+    }
+
+    async fn executors(&self) -> Result<Vec<ExecutorInfo>> {
+        self.call("executors", self.inner.executors()).await
+    }
+
+    async fn occupy(&self, id: &str) -> Result<Occupied> {
+        self.call("occupy", self.inner.occupy(id)).await
+    }
+
+    fn hears(&self) -> bool {
+        self.silence.is_none() && self.inner.hears()
     }
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {

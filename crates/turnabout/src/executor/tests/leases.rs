@@ -23,7 +23,7 @@ const BEAT: Duration = Duration::from_millis(50);
 const LEASE: Duration = Duration::from_millis(600);
 
 /// Registers an executor that takes a job and is never heard of again.
-async fn ghost(world: &World) -> Uuid {
+pub(super) async fn ghost(world: &World) -> Uuid {
     let info = ExecutorInfo {
         incarnation: Uuid::new_v4(),
         name: "ghost".to_owned(),

@@ -75,15 +75,21 @@ impl PostgresStore {
         let failed = failed("keeping the lease");
         let client = self.pulse.get().await.map_err(no_connection)?;
         let now = self.options.clock.manual();
+        let (notify, echo) = (
+            client.prepare_cached(&self.sql.notify).await.map_err(&failed)?,
+            self.ear.beat(),
+        );
         let (update, held, peers) = (
             client.prepare_cached(&self.sql.beat).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.held).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.peers).await.map_err(&failed)?,
         );
-        let (updated, held, peers) = futures_util::join!(
+        let (updated, held, peers, _) = futures_util::join!(
             async { client.query_opt(&update, &[&executor, &beat, &now]).await },
             async { client.query(&held, &[&executor]).await },
             client.query(&peers, &[]),
+            // Whether it went out is of no interest: whether it comes back is.
+            async { client.query(&notify, &[&echo]).await },
         );
         let updated = updated.map_err(&failed)?;
         Ok(Beat {

@@ -1,66 +1,288 @@
-//! Listening for what other processes announce.
+//! Listening for what other processes announce, on a connection of its own; it also holds the locks on executors' ids.
+//!
+//! Whether listening works is never taken for granted: a pooler may accept the command and deliver nothing, a connection
+//! may be dead without a word. Each heartbeat sends a message by another connection, and the ear counts which arrived.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::poll_fn;
-use tokio::sync::{Notify, broadcast};
-use tokio_postgres::{AsyncMessage, Config, NoTls};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket};
+use uuid::Uuid;
 
+use super::ids::Ids;
+use super::sql::Sql;
 use crate::job::JobId;
 use crate::store::Signal;
 
-/// Listens until the store is dropped. A connection that is lost is made again; what was announced meanwhile is lost
-/// too, so everyone is told to look.
-pub(super) async fn listen(config: Config, channel: String, signals: broadcast::Sender<Signal>, watched: Arc<Notify>) {
-    let mut pause = Duration::from_millis(100);
-    loop {
-        match listen_once(&config, &channel, &signals, &watched).await {
-            Ok(()) => pause = Duration::from_millis(100),
-            Err(error) => {
-                tracing::warn!(error = %crate::error::chain(&error), "cannot listen; trying again");
-                pause = (pause * 2).min(Duration::from_secs(5));
-            }
-        }
-        tokio::time::sleep(pause).await;
+/// A message to ourselves that takes longer does not arrive.
+const LATE: Duration = Duration::from_secs(2);
+/// Ids that others hold are asked for again so often.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Should this process vanish without a word, the server notices soon, and lets go of our locks.
+const KEEPALIVE: &str = "set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3";
+
+/// What the connection is asked to do.
+pub(super) enum Order {
+    /// Take possession of an executor's id, and say whether that worked.
+    Lock(String, oneshot::Sender<bool>),
+    /// Let go of it.
+    Unlock(String),
+    /// Connect anew: nothing is heard by the present connection.
+    Renew,
+}
+
+impl std::fmt::Debug for Order {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Order")
     }
 }
 
-/// Connects, listens, and passes on what comes, until the connection ends.
-async fn listen_once(
-    config: &Config,
-    channel: &str,
-    signals: &broadcast::Sender<Signal>,
-    watched: &Notify,
-) -> Result<(), tokio_postgres::Error> {
-    let (client, mut connection) = config.connect(NoTls).await?;
-    let mut messages = poll_fn(move |cx| connection.poll_message(cx));
-    let command = format!("listen {channel}");
-    let mut listening = Box::pin(client.batch_execute(&command));
-    let mut begun = false;
-    loop {
-        tokio::select! {
-            result = &mut listening, if !begun => {
-                result?;
-                begun = true;
-                // No receiver: nobody waits.
-                let _ = signals.send(Signal::Ready);
-                watched.notify_one();
+/// The way to the connection.
+pub(super) type Orders = mpsc::Sender<Order>;
+
+/// The connection that listens, seen from the store. Ends when it is dropped.
+#[derive(Debug)]
+pub(super) struct Ear {
+    orders: Orders,
+    hearing: Arc<Hearing>,
+    task: tokio::task::AbortHandle,
+}
+
+/// What is known about what is heard.
+#[derive(Debug)]
+struct Hearing {
+    /// Marks what we send ourselves.
+    mark: Uuid,
+    sent: AtomicU64,
+    heard: watch::Sender<u64>,
+    /// Whether the connection is there.
+    there: watch::Sender<bool>,
+    /// The first message to ourselves that has not arrived, and when it was sent.
+    missing: Mutex<Option<(u64, Instant)>>,
+    /// Whether one did not arrive in time.
+    deaf: AtomicBool,
+    /// Somebody has begun to watch jobs.
+    watched: Arc<Notify>,
+    ids: Ids,
+}
+
+impl Hearing {
+    fn missing(&self) -> MutexGuard<'_, Option<(u64, Instant)>> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn heard(&self, number: u64) {
+        self.heard.send_modify(|heard| *heard = number.max(*heard));
+        self.missing().take_if(|(missing, _)| *missing <= number);
+    }
+}
+
+impl Ear {
+    /// Begins to listen. `watched` is told whenever somebody has begun to watch jobs, or may have.
+    pub(super) fn open(config: Config, schema: &str, signals: broadcast::Sender<Signal>, watched: Arc<Notify>) -> Self {
+        let (orders, ordered) = mpsc::channel(64);
+        let hearing = Arc::new(Hearing {
+            mark: Uuid::new_v4(),
+            sent: AtomicU64::new(0),
+            heard: watch::Sender::new(0),
+            there: watch::Sender::new(false),
+            missing: Mutex::default(),
+            deaf: AtomicBool::new(false),
+            watched,
+            ids: Ids::default(),
+        });
+        let listener = Listener {
+            config,
+            channel: schema.to_owned(),
+            sql: Sql::new(schema),
+            signals,
+            hearing: Arc::clone(&hearing),
+        };
+        let task = tokio::spawn(listener.listen(ordered)).abort_handle();
+        Self { orders, hearing, task }
+    }
+
+    pub(super) fn ids(&self) -> &Ids {
+        &self.hearing.ids
+    }
+
+    pub(super) fn orders(&self) -> Orders {
+        self.orders.clone()
+    }
+
+    /// Waits for the connection; says whether it is there.
+    pub(super) async fn is_there(&self, patience: Duration) -> bool {
+        let mut there = self.hearing.there.subscribe();
+        tokio::time::timeout(patience, there.wait_for(|there| *there))
+            .await
+            .is_ok()
+    }
+
+    /// A message to ourselves, and its number.
+    pub(super) fn next_echo(&self) -> (u64, String) {
+        let number = self.hearing.sent.fetch_add(1, Relaxed) + 1;
+        self.hearing.missing().get_or_insert((number, Instant::now()));
+        (number, format!("echo {} {number}", self.hearing.mark))
+    }
+
+    /// Waits for a message to ourselves; says whether it arrived.
+    pub(super) async fn has_heard(&self, number: u64, patience: Duration) -> bool {
+        let mut heard = self.hearing.heard.subscribe();
+        tokio::time::timeout(patience, heard.wait_for(|heard| *heard >= number))
+            .await
+            .is_ok()
+    }
+
+    /// The message for a heartbeat. If the last one has not arrived by now, none does, and another connection is tried.
+    pub(super) fn beat(&self) -> String {
+        let deaf = self.hearing.missing().is_some_and(|(_, since)| since.elapsed() > LATE);
+        let before = self.hearing.deaf.swap(deaf, Relaxed);
+        match (before, deaf) {
+            (false, true) => {
+                tracing::warn!("what other processes announce is not heard; the store is asked more often instead");
             }
-            message = messages.next() => match message {
-                Some(Ok(AsyncMessage::Notification(note))) if note.payload() == "watched" => watched.notify_one(),
-                Some(Ok(AsyncMessage::Notification(note))) => {
-                    if let Some(signal) = parse(note.payload()) {
-                        let _ = signals.send(signal);
-                    }
+            (true, false) => tracing::info!("what other processes announce is heard again"),
+            // Where it has worked before it may again. Full: it is at it already.
+            (true, true) if *self.hearing.heard.borrow() > 0 => drop(self.orders.try_send(Order::Renew)),
+            _ => {}
+        }
+        self.next_echo().1
+    }
+
+    /// Whether what others announce is heard.
+    pub(super) fn hears(&self) -> bool {
+        !self.hearing.deaf.load(Relaxed)
+    }
+}
+
+impl Drop for Ear {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+struct Listener {
+    config: Config,
+    channel: String,
+    sql: Sql,
+    signals: broadcast::Sender<Signal>,
+    hearing: Arc<Hearing>,
+}
+
+impl Listener {
+    /// Listens until the store is dropped. A connection that is lost is made again; what was announced meanwhile is lost
+    /// too, so everyone is told to look.
+    async fn listen(self, mut orders: mpsc::Receiver<Order>) {
+        let mut pause = Duration::from_millis(100);
+        loop {
+            let ended = self.listen_once(&mut orders).await;
+            if self.hearing.there.send_replace(false) {
+                pause = Duration::from_millis(100);
+            }
+            match ended {
+                Ok(()) => {}
+                Err(error) => {
+                    tracing::warn!(error = %crate::error::chain(&error), "cannot listen; trying again");
+                    pause = (pause * 2).min(Duration::from_secs(2));
                 }
-                Some(Ok(_)) => {}
-                Some(Err(error)) => return Err(error),
-                None => return Ok(()),
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Connects, listens, and does what is ordered, until the connection ends.
+    async fn listen_once(&self, orders: &mut mpsc::Receiver<Order>) -> Result<(), tokio_postgres::Error> {
+        let (client, connection) = self.config.connect(NoTls).await?;
+        let hears = hear(connection, self.signals.clone(), Arc::clone(&self.hearing));
+        let mut hears = AbortOnDrop(tokio::spawn(hears));
+        client
+            .batch_execute(&format!("{KEEPALIVE}; listen {}", self.channel))
+            .await?;
+        // No receiver: nobody waits.
+        let _ = self.signals.send(Signal::Ready);
+        self.hearing.watched.notify_one();
+        // What was sent before cannot arrive.
+        *self.hearing.missing() = None;
+        self.hearing.there.send_replace(true);
+        let mut missing = Vec::new();
+        let ids = self.hearing.ids.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for id in ids {
+            // Before anyone takes us for dead.
+            let _ = self.signals.send(Signal::Who(id.clone()));
+            if !self.lock(&client, &id).await? {
+                missing.push(id);
+            }
+        }
+        loop {
+            tokio::select! {
+                ended = &mut hears.0 => return ended.unwrap_or(Ok(())),
+                order = orders.recv() => match order {
+                    None | Some(Order::Renew) => return Ok(()),
+                    Some(Order::Lock(id, reply)) => {
+                        let ours = self.lock(&client, &id).await?;
+                        if reply.send(ours).is_err() && ours {
+                            self.unlock(&client, &id).await?;
+                        }
+                    }
+                    Some(Order::Unlock(id)) => {
+                        missing.retain(|other| *other != id);
+                        self.unlock(&client, &id).await?;
+                    }
+                },
+                () = tokio::time::sleep(AGAIN), if !missing.is_empty() => {
+                    let mut still = Vec::new();
+                    for id in missing {
+                        if !self.lock(&client, &id).await? {
+                            still.push(id);
+                        }
+                    }
+                    missing = still;
+                }
             }
         }
     }
+
+    async fn lock(&self, client: &Client, id: &str) -> Result<bool, tokio_postgres::Error> {
+        Ok(client.query_one(&self.sql.lock_id, &[&id]).await?.get(0))
+    }
+
+    async fn unlock(&self, client: &Client, id: &str) -> Result<(), tokio_postgres::Error> {
+        client.query(&self.sql.unlock_id, &[&id]).await.map(drop)
+    }
+}
+
+/// Passes on what comes, until the connection ends.
+async fn hear(
+    mut connection: Connection<Socket, tokio_postgres::tls::NoTlsStream>,
+    signals: broadcast::Sender<Signal>,
+    hearing: Arc<Hearing>,
+) -> Result<(), tokio_postgres::Error> {
+    let mut messages = poll_fn(move |cx| connection.poll_message(cx));
+    while let Some(message) = messages.next().await {
+        if let AsyncMessage::Notification(note) = message? {
+            if let Some(echo) = note.payload().strip_prefix("echo ") {
+                if let Some(number) = own(echo, &hearing) {
+                    hearing.heard(number);
+                }
+            } else if note.payload() == "watched" {
+                hearing.watched.notify_one();
+            } else if let Some(signal) = parse(note.payload()) {
+                let _ = signals.send(signal);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The number of a message to ourselves, if it is ours.
+fn own(echo: &str, hearing: &Hearing) -> Option<u64> {
+    let (mark, number) = echo.split_once(' ')?;
+    let own = mark.parse::<Uuid>() == Ok(hearing.mark);
+    number.parse().ok().filter(|_| own)
 }
 
 /// An announcement as a signal.
@@ -71,6 +293,16 @@ fn parse(payload: &str) -> Option<Signal> {
         None if payload == "due" => Some(Signal::Due(Duration::ZERO)),
         None if payload == "owed" => Some(Signal::Owed),
         Some(("cancel", id)) => id.parse::<JobId>().ok().map(Signal::Cancel),
+        Some(("who", id)) => Some(Signal::Who(id.to_owned())),
         _ => None,
+    }
+}
+
+/// A task that does not outlive its handle.
+struct AbortOnDrop(tokio::task::JoinHandle<Result<(), tokio_postgres::Error>>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }

@@ -3,6 +3,7 @@
 mod days;
 mod function;
 mod idle;
+mod ids;
 mod input;
 mod opening;
 mod plans;

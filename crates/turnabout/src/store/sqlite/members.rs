@@ -118,6 +118,31 @@ pub(super) fn heartbeat(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<Be
     })
 }
 
+/// All executors.
+pub(super) fn executors(tx: &Tx<'_>) -> Result<Vec<ExecutorInfo>, Fault> {
+    let names = |row: &rusqlite::Row<'_>, column: usize| -> rusqlite::Result<Vec<String>> {
+        let text: String = row.get(column)?;
+        serde_json::from_str(&text)
+            .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(e)))
+    };
+    let executors = tx
+        .connection
+        .prepare_cached(sql!("executors"))?
+        .query_map([], |row| {
+            Ok(ExecutorInfo {
+                incarnation: uuid(row, 0)?,
+                name: row.get(1)?,
+                slots: row.get(2)?,
+                queues: names(row, 3)?,
+                tasks: names(row, 4)?,
+                version: row.get(5)?,
+                beat: row.get(6)?,
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(executors)
+}
+
 /// Ends an executor that fell silent. One that has sent another heartbeat since is left alone.
 pub(super) fn reap(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<u32, Fault> {
     let known: Option<i64> = tx

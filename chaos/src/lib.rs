@@ -1,0 +1,32 @@
+//! Tries to break Turnabout, and says what broke.
+//!
+//! Several executor *processes* work on one store, on thousands of jobs of mixed kinds, while a seeded nemesis kills,
+//! stops and cuts them off, and crashes the database. Whatever handlers do goes into a side log of our own; afterwards a
+//! pure checker holds that history, and what the store says in the end, against what the product promises.
+//!
+//! | file | what it is responsible for |
+//! |---|---|
+//! | `record.rs` | one line of the side log, and the log itself |
+//! | `kind.rs` | the kinds of jobs, and how each may end |
+//! | `worker.rs`, `tasks.rs` | a worker process and its handlers; it uses the library as any application does |
+//! | `history.rs` | PURE: the side log as runs, leases and jobs |
+//! | `check.rs`, `check/` | PURE: every promise, held against a history |
+//! | `fleet.rs` | the worker processes: started, watched, replaced |
+//! | `proxy.rs`, `cluster.rs` | a network that can fail, a `PostgreSQL` that can crash |
+//! | `nemesis.rs` | what goes wrong, and when: all from one seed |
+//! | `load.rs` | what is submitted, cancelled and looked at |
+//! | `run.rs`, `report.rs` | one run from beginning to end, and what came of it |
+
+pub mod check;
+pub mod cluster;
+pub mod fleet;
+pub mod history;
+pub mod kind;
+pub mod load;
+pub mod nemesis;
+pub mod proxy;
+pub mod record;
+pub mod report;
+pub mod run;
+pub mod tasks;
+pub mod worker;

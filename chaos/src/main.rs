@@ -1,0 +1,91 @@
+//! `turnabout-chaos`: tries to break Turnabout.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+use turnabout_chaos::run::{Plan, Target, run};
+use turnabout_chaos::{check, history, record, worker};
+
+/// Tries to break Turnabout: executor processes, a nemesis, and a checker of what happened.
+#[derive(Debug, Parser)]
+#[command(version)]
+enum Chaos {
+    /// Runs for a while, and checks what happened.
+    Run {
+        /// Which store.
+        #[arg(long, value_enum)]
+        store: Target,
+        /// How long the nemesis rages, in seconds.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Decides everything that is decided by chance [default: another one each time]
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Worker processes.
+        #[arg(long, default_value_t = 3)]
+        workers: usize,
+        /// Where the run's files go [default: a folder in the temporary one]
+        #[arg(long)]
+        folder: Option<PathBuf>,
+    },
+    /// Checks the side log of a run once more.
+    Check {
+        /// The side log.
+        side: PathBuf,
+    },
+    /// A worker process (started by `run`).
+    #[command(hide = true)]
+    Worker(worker::Options),
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> Result<ExitCode> {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    match Chaos::parse() {
+        Chaos::Worker(options) => std::process::exit(worker::work(options).await?),
+        Chaos::Check { side } => {
+            let history = history::History::new(record::read(&side)?);
+            let violations = check::check(&history);
+            for violation in &violations {
+                println!("VIOLATION {violation}");
+                for line in violation.job.map(|job| history.of_job(job)).unwrap_or_default() {
+                    println!("  {line}");
+                }
+            }
+            println!("{} violations", violations.len());
+            Ok(verdict(violations.is_empty()))
+        }
+        Chaos::Run {
+            store,
+            seconds,
+            seed,
+            workers,
+            folder,
+        } => {
+            let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+            let temporary = || std::env::temp_dir().join(format!("turnabout-chaos-{seed}-{}", std::process::id()));
+            let plan = Plan {
+                target: store,
+                storm: Duration::from_secs(seconds),
+                seed,
+                workers,
+                program: std::env::current_exe().context("cannot tell which program this is")?,
+                folder: folder.unwrap_or_else(temporary),
+            };
+            println!("seed {seed}, files in {}", plan.folder.display());
+            let report = run(&plan).await.with_context(|| format!("seed {seed}"))?;
+            print!("{report}");
+            Ok(verdict(report.is_good()))
+        }
+    }
+}
+
+fn verdict(good: bool) -> ExitCode {
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

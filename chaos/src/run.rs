@@ -1,0 +1,198 @@
+//! One run from beginning to end: calm, storm, healing, calm, and the end.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use fastrand::Rng;
+use tokio::sync::Mutex;
+use turnabout::Jobs;
+
+use crate::check::check;
+use crate::cluster::Cluster;
+use crate::fleet::{Fleet, Spec};
+use crate::history::History;
+use crate::load::{CAPPED, Load, NARROW, persist};
+use crate::nemesis::Nemesis;
+use crate::proxy::Proxy;
+use crate::record::{Record, SideLog, now};
+use crate::report::Report;
+
+/// Which store is attacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Target {
+    /// One file, shared by all processes.
+    Sqlite,
+    /// A cluster of our own.
+    Postgres,
+}
+
+/// What a run is like.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Which store.
+    pub target: Target,
+    /// How long the nemesis rages.
+    pub storm: Duration,
+    /// Decides everything that is decided by chance.
+    pub seed: u64,
+    /// Worker processes.
+    pub workers: usize,
+    /// This program, which is also the worker's.
+    pub program: PathBuf,
+    /// Where the run's files go; they stay.
+    pub folder: PathBuf,
+}
+
+/// Slots of each worker.
+const SLOTS: u32 = 4;
+/// How often leases are renewed: short, so that many end in a run.
+const HEARTBEAT: Duration = Duration::from_millis(400);
+/// How long leases last.
+const LEASE: Duration = Duration::from_millis(2500);
+/// After the storm, everything must have ended by then.
+const HEALING: Duration = Duration::from_secs(120);
+/// Groups with a backlog, and jobs of each.
+const BACKLOG: (usize, usize) = (4, 100);
+
+/// Runs, checks, and says what came of it.
+pub async fn run(plan: &Plan) -> Result<Report> {
+    std::fs::create_dir_all(&plan.folder)?;
+    let spec = Spec {
+        program: plan.program.clone(),
+        folder: plan.folder.clone(),
+        slots: SLOTS,
+        heartbeat: HEARTBEAT,
+        lease: LEASE,
+    };
+    let path = spec.side();
+    // An earlier run's would be taken for a part of this one.
+    let _ = std::fs::remove_file(&path);
+    let side = Arc::new(SideLog::open(&path)?);
+    side.write(&Record::Run {
+        seed: plan.seed,
+        store: format!("{:?}", plan.target),
+        lease: LEASE.as_nanos() as u64,
+        group_caps: vec![(CAPPED.0.to_owned(), CAPPED.1)],
+        task_caps: vec![(NARROW.0.to_owned(), NARROW.1)],
+    });
+    let place = Place::open(plan).await?;
+    let jobs = Jobs::open(&place.url).await.context("the store cannot be opened")?;
+    persist(async || jobs.group(CAPPED.0).max_running(Some(CAPPED.1 as u32)).await).await?;
+    persist(async || jobs.task_limits(NARROW.0).max_running(Some(NARROW.1 as u32)).await).await?;
+    let load = Arc::new(Load::new(jobs, Arc::clone(&side)));
+    let looking = tokio::spawn({
+        let (load, mut rng) = (Arc::clone(&load), Rng::with_seed(plan.seed ^ 5));
+        async move {
+            loop {
+                load.look(&mut rng).await;
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        }
+    });
+
+    let fleet = Fleet::start(&spec, &side, place.ways(plan.workers).await?);
+    fleet.ready().await?;
+    phase(&side, "calm before", true);
+    load.backlog(BACKLOG.0, BACKLOG.1).await?;
+    ended(&load).await;
+
+    phase(&side, "storm", false);
+    let until = Instant::now() + plan.storm;
+    let nemesis = Nemesis {
+        side: Arc::clone(&side),
+        lease: LEASE,
+        cluster: place.cluster.clone(),
+        file: place.file.clone(),
+    };
+    load.backlog(BACKLOG.0, BACKLOG.1).await?;
+    let (raged, pressed) = tokio::join!(nemesis.rage(&fleet, plan.seed, until), load.press(plan.seed, until));
+    raged.context("the nemesis stumbled")?;
+    pressed.context("a submit was refused")?;
+
+    phase(&side, "healing", false);
+    let healing = Instant::now();
+    ended(&load).await;
+    let healing = healing.elapsed();
+    fleet.ready().await?;
+    phase(&side, "calm after", true);
+    load.backlog(BACKLOG.0, BACKLOG.1).await?;
+    ended(&load).await;
+    phase(&side, "end", false);
+    looking.abort();
+    let unstoppable = fleet.stop().await;
+    load.conclude().await?;
+    let counts = load.jobs().counts().await?;
+    side.write(&Record::Left {
+        held: counts.held,
+        unfinished: counts.ready + counts.parked,
+    });
+    let history = History::new(crate::record::read(&path)?);
+    let violations = check(&history);
+    Ok(Report::new(plan, history, violations, healing, unstoppable))
+}
+
+fn phase(side: &SideLog, name: &str, calm: bool) {
+    side.write(&Record::Phase {
+        at: now(),
+        name: name.to_owned(),
+        calm,
+    });
+}
+
+/// Waits until all jobs have been seen to end, or until waiting is useless: then the checker says which have not.
+async fn ended(load: &Load) {
+    let begun = Instant::now();
+    while load.under_way() > 0 && begun.elapsed() < HEALING {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Where the jobs of a run are.
+struct Place {
+    url: String,
+    cluster: Option<Arc<Mutex<Cluster>>>,
+    file: Option<PathBuf>,
+}
+
+impl Place {
+    async fn open(plan: &Plan) -> Result<Self> {
+        match plan.target {
+            Target::Sqlite => {
+                let file = plan.folder.join("jobs.db");
+                for end in ["", "-wal", "-shm"] {
+                    let _ = std::fs::remove_file(Path::new(&format!("{}{end}", file.display())));
+                }
+                Ok(Self {
+                    url: format!("sqlite://{}", file.display()),
+                    cluster: None,
+                    file: Some(file),
+                })
+            }
+            Target::Postgres => {
+                let cluster = Cluster::start(false).await?;
+                Ok(Self {
+                    url: Cluster::url(cluster.port()),
+                    cluster: Some(Arc::new(Mutex::new(cluster))),
+                    file: None,
+                })
+            }
+        }
+    }
+
+    /// The way to the store for each worker; through a network that can fail, if there is one.
+    async fn ways(&self, workers: usize) -> Result<Vec<(String, Option<Proxy>)>> {
+        let mut ways = Vec::new();
+        for _ in 0..workers {
+            ways.push(match &self.cluster {
+                None => (self.url.clone(), None),
+                Some(cluster) => {
+                    let proxy = Proxy::before(cluster.lock().await.port()).await?;
+                    (Cluster::url(proxy.port), Some(proxy))
+                }
+            });
+        }
+        Ok(ways)
+    }
+}

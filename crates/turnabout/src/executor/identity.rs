@@ -1,0 +1,136 @@
+//! Under which id an executor lives. A second live one with the same id is refused; one that comes after a dead one takes
+//! its jobs back at once, without waiting for the lease.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use super::plan::Plan;
+use crate::error::{Error, Result};
+use crate::store::{ExecutorInfo, IdLock, Occupied, Store};
+
+/// Whoever has lost its connection, but lives, says so within this time: its first act when it is connected again.
+const OBJECTION: Duration = Duration::from_millis(800);
+/// Meanwhile the store is asked so often.
+const LOOK: Duration = Duration::from_millis(50);
+/// Executors of one host that were given no id count up to this.
+const MOST: u32 = 1000;
+
+/// Finds an id to live under: the one that was given, or the host's name, with a number if that is taken. What its former
+/// owner left behind is given back.
+pub(super) async fn settle_in(plan: &mut Plan) -> Result<Option<Box<dyn IdLock>>> {
+    let store = plan.jobs.store().clone();
+    if plan.name_given {
+        return persist(&*store, &plan.name, plan.lease).await;
+    }
+    let host = plan.name.clone();
+    for number in 1..=MOST {
+        if number > 1 {
+            plan.name = format!("{host}-{number}");
+        }
+        match store.occupy(&plan.name).await? {
+            Occupied::Ours { lock, certain } => {
+                if take_back(&*store, &plan.name, certain).await? {
+                    return Ok(Some(lock));
+                }
+            }
+            Occupied::Taken { .. } => {}
+            // Whoever is registered may be alive.
+            Occupied::Untold if named(&*store, &plan.name).await?.is_empty() => return Ok(None),
+            Occupied::Untold => {}
+        }
+    }
+    Err(Error::IdTaken { id: host })
+}
+
+/// Tries to have this very id. Where only a lease can tell whether its owner lives, that long.
+async fn persist(store: &dyn Store, id: &str, lease: Duration) -> Result<Option<Box<dyn IdLock>>> {
+    let taken = || Error::IdTaken { id: id.to_owned() };
+    let begun = Instant::now();
+    let mut beats: HashMap<Uuid, i64> = HashMap::new();
+    loop {
+        let untold = match store.occupy(id).await? {
+            Occupied::Ours { lock, certain } => {
+                return if take_back(store, id, certain).await? {
+                    Ok(Some(lock))
+                } else {
+                    Err(taken())
+                };
+            }
+            Occupied::Taken { certain: true } => return Err(taken()),
+            Occupied::Taken { certain: false } => false,
+            Occupied::Untold => true,
+        };
+        let living = named(store, id).await?;
+        if living
+            .iter()
+            .any(|one| beats.get(&one.incarnation).is_some_and(|beat| *beat != one.beat))
+        {
+            return Err(taken());
+        }
+        if untold && living.is_empty() {
+            return Ok(None);
+        }
+        if begun.elapsed() >= lease {
+            if !untold {
+                return Err(taken());
+            }
+            for one in &living {
+                store.reap(one.incarnation, one.beat).await?;
+            }
+            return Ok(None);
+        }
+        beats = living.iter().map(|one| (one.incarnation, one.beat)).collect();
+        tokio::time::sleep(LOOK * 2).await;
+    }
+}
+
+/// Gives back what former owners of our id left in hand. `false`: one of them lives after all.
+async fn take_back(store: &dyn Store, id: &str, certain: bool) -> Result<bool> {
+    let former = named(store, id).await?;
+    if former.is_empty() {
+        return Ok(true);
+    }
+    let begun = Instant::now();
+    while !certain && begun.elapsed() < OBJECTION {
+        tokio::time::sleep(LOOK).await;
+        let now = named(store, id).await?;
+        let moved = |one: &ExecutorInfo| {
+            former
+                .iter()
+                .any(|f| f.incarnation == one.incarnation && f.beat != one.beat)
+        };
+        if now.iter().any(moved) {
+            return Ok(false);
+        }
+    }
+    for one in &former {
+        let jobs = store.reap(one.incarnation, one.beat).await?;
+        tracing::info!(executor = id, incarnation = %one.incarnation, jobs, "took back what a former executor held");
+    }
+    Ok(true)
+}
+
+/// Whether someone else is registered under our id. `former` are our own registrations.
+pub(super) async fn is_usurped(plan: &Plan, former: &[Uuid]) -> Result<bool> {
+    let living = named(&**plan.jobs.store(), &plan.name).await?;
+    Ok(living.iter().any(|one| !former.contains(&one.incarnation)))
+}
+
+/// Ends former registrations of ours, of which nothing runs any longer: their jobs come back at once.
+pub(super) async fn bury(plan: &Plan, former: &[Uuid]) -> Result<()> {
+    let store = plan.jobs.store();
+    for one in named(&**store, &plan.name).await? {
+        if former.contains(&one.incarnation) {
+            store.reap(one.incarnation, one.beat).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn named(store: &dyn Store, id: &str) -> Result<Vec<ExecutorInfo>> {
+    let mut all = store.executors().await?;
+    all.retain(|one| one.name == id);
+    Ok(all)
+}

@@ -17,6 +17,7 @@ mod url;
 
 pub(crate) use command::kill_all;
 
+use crate::api::WEBHOOK_TASK;
 use crate::config::{Config, Task};
 use crate::traces;
 use command::Program;
@@ -64,6 +65,19 @@ pub(crate) fn add_all(mut executor: Executor, config: &Config) -> anyhow::Result
                 async move { traced(&cx.clone(), endpoint.call(cx, args)).await }
             });
         }
+    }
+    for (name, hook) in &config.webhooks {
+        let task = Task {
+            secret: hook.secret.clone(),
+            secret_file: hook.secret_file.clone(),
+            ..Task::default()
+        };
+        let endpoint = Endpoint::new(&client, &hook.url, &task).map_err(|e| anyhow!("the webhook `{name}`: {e}"))?;
+        let settings = settings(&format!("{WEBHOOK_TASK}{name}"), &task, config);
+        executor = executor.task_named(settings, move |cx: Context, args: Box<RawValue>| {
+            let endpoint = endpoint.clone();
+            async move { endpoint.call(cx, args).await }
+        });
     }
     Ok(executor)
 }

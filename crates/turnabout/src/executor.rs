@@ -33,6 +33,7 @@ mod keeper;
 mod life;
 mod logger;
 mod mark;
+mod meter;
 pub(crate) mod news;
 mod plan;
 mod registry;

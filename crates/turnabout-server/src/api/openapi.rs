@@ -20,7 +20,7 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use super::state::App;
 use super::types::{Code, Problem};
-use super::{events, executors, guard, info, jobs, summary};
+use super::{events, executors, guard, info, jobs, metrics, summary};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -66,6 +66,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(info::version))
         .routes(routes!(info::healthz))
         .routes(routes!(info::readyz))
+        .routes(routes!(metrics::metrics))
 }
 
 /// All routes, and what every request passes.

@@ -79,6 +79,8 @@ section! {
         cors_origins: Vec<String> = Vec::new(), like "[\"https://app.example.org\"]";
         /// Whether /metrics can be read without a token.
         open_metrics: bool = false;
+        /// Whether /metrics has numbers for each group. There may be very many.
+        group_metrics: bool = false;
         /// So many requests a second may be made with one token, on average.
         rate: u32 = 100;
         /// So many of them at once.
@@ -118,6 +120,23 @@ section! {
         group: Option<String> = None, like "\"acme\"";
         /// The owner that it is for.
         owner: Option<String> = None, like "\"ada\"";
+    }
+}
+
+section! {
+    /// A webhook: an address that is told what becomes of jobs, by POST, signed (Turnabout-Signature, HMAC-SHA256). Each
+    /// event is a job of its own, of the task `webhook:NAME` in the group `webhooks`, and is retried like any other.
+    Webhook {
+        /// The address.
+        url: String = String::new(), like "\"https://app.example.org/turnabout\"";
+        /// The key of the signature. Better in a file of its own: secret-file.
+        secret: Option<Secret> = None, like "\"a long random text\"";
+        /// A file that holds the key of the signature.
+        secret_file: Option<String> = None, like "\"/etc/turnabout/webhook.secret\"";
+        /// Only of this group's jobs: of all unless given.
+        group: Option<String> = None, like "\"acme\"";
+        /// Which events: "submitted", "stuck" (an attempt has failed and will be tried again), "final" (a job has ended).
+        on: Vec<String> = vec!["final".to_owned()];
     }
 }
 

@@ -142,10 +142,21 @@ pub(super) fn put_away(life: &Life, held: &Arc<Held>) {
     }
 }
 
+/// Notes an attempt that has ended.
+pub(super) fn count(life: &Life, ending: &Ending, settle: &Settle) {
+    let task = &ending.held.job.task;
+    if ending.started
+        && let Some(known) = life.plan.tasks().registry.get(task)
+    {
+        known.meter.ended(task, settle.change.state, settle.ran);
+    }
+}
+
 /// What the store's answer means for a job. One that has to be decided again is returned.
 fn answered(life: &Life, mut ending: Ending, settle: &Settle, answer: Answer) -> Option<Ending> {
     match answer {
         Answer::Settled(Settled::Done) => {
+            count(life, &ending, settle);
             if let Place::Parked(delay) = settle.change.place {
                 life.due_in(delay);
             }

@@ -50,6 +50,11 @@ pub struct Position {
     number: i64,
 }
 
+impl Position {
+    /// Before all that is known: changes of the last minutes, if someone watched then.
+    pub const OLDEST: Self = Self { epoch: -1, number: 0 };
+}
+
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.epoch, self.number)

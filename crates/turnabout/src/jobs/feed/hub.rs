@@ -181,6 +181,14 @@ impl Hub {
     async fn catch_up(&mut self, interest: &Interest, from: Position) -> Option<Vec<Told>> {
         let overview = self.store.overview();
         let watched = overview.watch(HOLD).await.ok()?;
+        let from = if from == Position::OLDEST {
+            Position {
+                epoch: watched.epoch,
+                number: watched.forgotten,
+            }
+        } else {
+            from
+        };
         if from.epoch != watched.epoch || from.number < watched.forgotten || from.number > watched.newest {
             return None;
         }

@@ -129,11 +129,11 @@ impl PostgresStore {
             self.drop_marks(executor);
         }
         // On another connection, which sees them still.
-        let last = self.last_of(&lost).await;
+        let told = self.last_of(&lost).await;
         tx.commit().await.map_err(&failed)?;
         let ids = lost.iter().map(|job| job.id).collect();
         self.announce(&lost, &ids, !lost.is_empty());
-        self.hint_last(last, &ids);
+        self.hint_last(told, &ids);
         Ok(lost.len() as u32)
     }
 

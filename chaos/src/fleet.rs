@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::proxy::Proxy;
 use crate::record::{Record, SideLog, now};
+use crate::skew::SKEWS;
 
 /// What all workers have in common.
 #[derive(Clone, Debug)]
@@ -49,6 +50,8 @@ pub struct Fleet {
 #[derive(Debug)]
 pub struct Seat {
     spec: Spec,
+    /// What makes its clock wrong, and by how many seconds.
+    skew: Option<(PathBuf, i64)>,
     url: String,
     /// The network between it and the store, if there is one.
     pub proxy: Option<Proxy>,
@@ -68,7 +71,13 @@ struct State {
 
 impl Fleet {
     /// Starts a worker for each way to the store.
-    pub fn start(spec: &Spec, side: &Arc<SideLog>, ways: Vec<(String, Option<Proxy>)>) -> Self {
+    /// Their clocks are off, if there is a library for that.
+    pub fn start(
+        spec: &Spec,
+        side: &Arc<SideLog>,
+        ways: Vec<(String, Option<Proxy>)>,
+        skewed: Option<PathBuf>,
+    ) -> Self {
         let counter = Arc::new(AtomicU32::new(1));
         let mut keepers = JoinSet::new();
         let seats = ways.into_iter().enumerate().map(|(n, (url, proxy))| {
@@ -81,6 +90,7 @@ impl Fleet {
             };
             Arc::new(Seat {
                 spec: spec.clone(),
+                skew: skewed.clone().map(|library| (library, SKEWS[n % SKEWS.len()])),
                 url,
                 proxy,
                 side: Arc::clone(side),
@@ -203,7 +213,13 @@ impl Seat {
 
     fn spawn(&self, process: u32, name: &str) -> Result<Child> {
         let log = std::fs::File::create(self.spec.folder.join(format!("worker-{process}.log")))?;
-        let child = Command::new(&self.spec.program)
+        let mut command = Command::new(&self.spec.program);
+        if let Some((library, seconds)) = &self.skew {
+            command
+                .env("LD_PRELOAD", library)
+                .env("TURNABOUT_SKEW", seconds.to_string());
+        }
+        let child = command
             .arg("worker")
             .args(["--store", &self.url, "--name", name])
             .arg("--side")

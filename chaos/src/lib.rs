@@ -13,6 +13,7 @@
 //! | `check.rs`, `check/` | PURE: every promise, held against a history |
 //! | `fleet.rs` | the worker processes: started, watched, replaced |
 //! | `proxy.rs`, `cluster.rs` | a network that can fail, a `PostgreSQL` that can crash |
+//! | `skew.rs` | clocks that are off by an hour |
 //! | `nemesis.rs` | what goes wrong, and when: all from one seed |
 //! | `load.rs` | what is submitted, cancelled and looked at |
 //! | `run.rs`, `report.rs` | one run from beginning to end, and what came of it |
@@ -28,5 +29,6 @@ pub mod proxy;
 pub mod record;
 pub mod report;
 pub mod run;
+pub mod skew;
 pub mod tasks;
 pub mod worker;

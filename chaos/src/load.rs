@@ -1,13 +1,15 @@
 //! What is submitted, cancelled and looked at: the part of an application that has jobs done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use fastrand::Rng;
+use tokio_postgres::NoTls;
 use turnabout::{Error, JobId, Jobs, State, Submission};
 
+use crate::cluster::Cluster;
 use crate::kind::Kind;
 use crate::record::{Answer, Moment, Record, SideLog, millis, now};
 use crate::tasks::submission;
@@ -26,6 +28,7 @@ pub struct Load {
     side: Arc<SideLog>,
     open: Mutex<BTreeMap<JobId, Kind>>,
     ended: Mutex<Vec<(JobId, State)>>,
+    bookings: Mutex<BTreeSet<JobId>>,
 }
 
 /// A job that is about to be submitted.
@@ -102,7 +105,7 @@ impl Wish {
 }
 
 /// What is submitted while the nemesis rages, and how often.
-pub fn mixture(poison: bool) -> Vec<(u32, Kind)> {
+pub fn mixture(poison: bool, transactions: bool) -> Vec<(u32, Kind)> {
     let mut kinds = vec![
         (40, Kind::Quick),
         (15, Kind::Slow),
@@ -112,7 +115,11 @@ pub fn mixture(poison: bool) -> Vec<(u32, Kind)> {
         (12, Kind::Once),
         (4, Kind::Snoozing),
         (6, Kind::Narrow),
+        (4, Kind::Blocking),
     ];
+    if transactions {
+        kinds.push((8, Kind::Booking));
+    }
     if poison {
         kinds.push((1, Kind::Poison));
     }
@@ -127,6 +134,7 @@ impl Load {
             side,
             open: Mutex::default(),
             ended: Mutex::default(),
+            bookings: Mutex::default(),
         }
     }
 
@@ -150,14 +158,14 @@ impl Load {
 
     /// Submits, cancels and looks until the time is up. Poison is submitted for the first half of it: it takes a while
     /// to work.
-    pub async fn press(&self, seed: u64, until: Instant) -> Result<()> {
+    pub async fn press(&self, seed: u64, until: Instant, transactions: bool) -> Result<()> {
         let poisonous = Instant::now() + until.saturating_duration_since(Instant::now()) / 2;
         let submits = async {
             let mut rng = Rng::with_seed(seed ^ 3);
             while Instant::now() < until {
                 tokio::time::sleep(Duration::from_millis(rng.u64(10..60))).await;
                 if self.under_way() < UNDER_WAY {
-                    let kinds = mixture(Instant::now() < poisonous);
+                    let kinds = mixture(Instant::now() < poisonous, transactions);
                     let count = rng.usize(1..20);
                     let wishes = (0..count).map(|_| Wish::random(&mut rng, &kinds)).collect();
                     self.submit(wishes).await?;
@@ -219,6 +227,12 @@ impl Load {
                         });
                         if submitted.id == wish.id {
                             self.open().insert(wish.id, wish.kind);
+                            if wish.kind == Kind::Booking {
+                                self.bookings
+                                    .lock()
+                                    .unwrap_or_else(PoisonError::into_inner)
+                                    .insert(wish.id);
+                            }
                         }
                     }
                     Err(error) if error.is_transient() => again.push(wish),
@@ -276,6 +290,25 @@ impl Load {
                 self.side.write(&Record::Seen { at, job, state });
             }
         }
+    }
+
+    /// Writes down what the transactions of handlers left behind: once for each job that booked or should have.
+    pub async fn audit(&self, port: u16) -> Result<()> {
+        let (client, connection) = tokio_postgres::connect(&Cluster::url(port), NoTls).await?;
+        let connection = tokio::spawn(connection);
+        let rows = client
+            .query("select job, count(*) from booked group by job", &[])
+            .await?;
+        let booked: BTreeMap<JobId, i64> = rows.iter().map(|row| (JobId(row.get(0)), row.get(1))).collect();
+        drop(client);
+        connection.await??;
+        let mut bookings = self.bookings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        bookings.extend(booked.keys());
+        for job in bookings {
+            let times = booked.get(&job).copied().unwrap_or_default() as u64;
+            self.side.write(&Record::Effect { job, times });
+        }
+        Ok(())
     }
 
     /// Writes down how the store has every job in the end.

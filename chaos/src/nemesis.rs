@@ -128,11 +128,18 @@ impl Nemesis {
         };
         let name = seat.name();
         match rng.u32(..100) {
-            0..25 => {
+            0..20 => {
                 self.note("connections cut", name);
                 proxy.cut();
             }
-            25..50 => {
+            20..30 => {
+                let time = self.lease.mul_f64(0.5 + rng.f64() * 2.0);
+                self.note("connections stranded, new ones fine", format!("{name} for {time:?}"));
+                proxy.strand();
+                tokio::time::sleep(time).await;
+                proxy.cut();
+            }
+            30..50 => {
                 let time = self.lease.mul_f64(0.1 + rng.f64() * 1.9);
                 self.note("connections frozen", format!("{name} for {time:?}"));
                 proxy.set(Weather::Frozen);

@@ -25,6 +25,7 @@ pub enum Weather {
 struct State {
     weather: Weather,
     cuts: u64,
+    strands: u64,
 }
 
 /// A proxy at work until it is dropped.
@@ -44,6 +45,7 @@ impl Proxy {
         let state = Arc::new(watch::Sender::new(State {
             weather: Weather::Fine,
             cuts: 0,
+            strands: 0,
         }));
         let shared = Arc::clone(&state);
         let task = tokio::spawn(async move {
@@ -57,6 +59,11 @@ impl Proxy {
     /// Changes the weather.
     pub fn set(&self, weather: Weather) {
         self.state.send_modify(|state| state.weather = weather);
+    }
+
+    /// Forgets all connections, as a firewall may: nothing passes by them any more, and nobody is told. New ones are fine.
+    pub fn strand(&self) {
+        self.state.send_modify(|state| state.strands += 1);
     }
 
     /// Cuts all connections.
@@ -74,7 +81,7 @@ impl Drop for Proxy {
 
 /// One connection.
 async fn serve(client: TcpStream, server: u16, mut state: watch::Receiver<State>) {
-    let cuts = state.borrow().cuts;
+    let State { cuts, strands, .. } = *state.borrow();
     let mut until_cut = state.clone();
     let work = async {
         // While nothing passes, not even a connection does.
@@ -89,8 +96,8 @@ async fn serve(client: TcpStream, server: u16, mut state: watch::Receiver<State>
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();
         tokio::select! {
-            () = pass(from_client, to_server, state.clone(), false) => {}
-            () = pass(from_server, to_client, state.clone(), true) => {}
+            () = pass(from_client, to_server, state.clone(), strands, false) => {}
+            () = pass(from_server, to_client, state.clone(), strands, true) => {}
         }
     };
     tokio::select! {
@@ -100,7 +107,13 @@ async fn serve(client: TcpStream, server: u16, mut state: watch::Receiver<State>
 }
 
 /// Passes on what comes, as the weather allows.
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut state: watch::Receiver<State>, answers: bool) {
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut state: watch::Receiver<State>,
+    strands: u64,
+    answers: bool,
+) {
     let mut buffer = vec![0; 16 << 10];
     // What was swallowed leaves a gap, so from then on nothing more may pass.
     let mut swallowed = false;
@@ -110,7 +123,8 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut state: watch:
             Ok(0) | Err(_) => return,
             Ok(read) => read,
         };
-        let weather = match state.wait_for(|state| state.weather != Weather::Frozen).await {
+        let passable = |state: &State| state.weather != Weather::Frozen && state.strands == strands;
+        let weather = match state.wait_for(passable).await {
             Ok(state) => state.weather,
             Err(_) => return,
         };

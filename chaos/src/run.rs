@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use fastrand::Rng;
 use tokio::sync::Mutex;
+use tokio_postgres::NoTls;
 use turnabout::Jobs;
 
 use crate::check::check;
@@ -18,6 +19,8 @@ use crate::nemesis::Nemesis;
 use crate::proxy::Proxy;
 use crate::record::{Record, SideLog, now};
 use crate::report::Report;
+use crate::skew;
+use crate::tasks::BOOKS;
 
 /// Which store is attacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -92,7 +95,13 @@ pub async fn run(plan: &Plan) -> Result<Report> {
         }
     });
 
-    let fleet = Fleet::start(&spec, &side, place.ways(plan.workers).await?);
+    // Only the store's clock counts; on SQLite that is the machine's, which all processes share.
+    let skewed = if place.cluster.is_some() {
+        skew::build(&plan.folder)
+    } else {
+        None
+    };
+    let fleet = Fleet::start(&spec, &side, place.ways(plan.workers).await?, skewed);
     fleet.ready().await?;
     phase(&side, "calm before", true);
     load.backlog(BACKLOG.0, BACKLOG.1).await?;
@@ -107,7 +116,10 @@ pub async fn run(plan: &Plan) -> Result<Report> {
         file: place.file.clone(),
     };
     load.backlog(BACKLOG.0, BACKLOG.1).await?;
-    let (raged, pressed) = tokio::join!(nemesis.rage(&fleet, plan.seed, until), load.press(plan.seed, until));
+    let (raged, pressed) = tokio::join!(
+        nemesis.rage(&fleet, plan.seed, until),
+        load.press(plan.seed, until, place.cluster.is_some())
+    );
     raged.context("the nemesis stumbled")?;
     pressed.context("a submit was refused")?;
 
@@ -123,6 +135,9 @@ pub async fn run(plan: &Plan) -> Result<Report> {
     looking.abort();
     let unstoppable = fleet.stop().await;
     load.conclude().await?;
+    if let Some(cluster) = &place.cluster {
+        load.audit(cluster.lock().await.port()).await?;
+    }
     let counts = load.jobs().counts().await?;
     side.write(&Record::Left {
         held: counts.held,
@@ -172,6 +187,11 @@ impl Place {
             }
             Target::Postgres => {
                 let cluster = Cluster::start(false).await?;
+                let (client, connection) = tokio_postgres::connect(&Cluster::url(cluster.port()), NoTls).await?;
+                let connection = tokio::spawn(connection);
+                client.batch_execute(BOOKS).await?;
+                drop(client);
+                connection.await??;
                 Ok(Self {
                     url: Cluster::url(cluster.port()),
                     cluster: Some(Arc::new(Mutex::new(cluster))),

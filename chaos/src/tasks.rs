@@ -6,10 +6,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
-use turnabout::{Context, Executor, ExecutorHandle, Jobs, Submission, Task, TaskError, TaskResult};
+use turnabout::{Context, Executor, ExecutorHandle, Isolation, Jobs, Submission, Task, TaskError, TaskResult};
 
 use crate::kind::{FEW_RETRIES, Kind};
 use crate::record::{How, Record, SideLog, now};
+
+/// Where bookings go. No key: a second one would be seen.
+pub const BOOKS: &str = "create table if not exists booked (job uuid not null)";
+const BOOK: &str = "insert into booked (job) values ($1)";
 
 /// What handlers share.
 pub struct App {
@@ -115,6 +119,11 @@ task!(Once, once { const RESTARTABLE: bool = false; });
 task!(Snoozing, snoozing { const RETRIES: u32 = 1000; });
 task!(Poison, poison { const RETRIES: u32 = FEW_RETRIES; });
 task!(Narrow, narrow { const RETRIES: u32 = 1000; });
+task!(Blocking, blocking { const RETRIES: u32 = 1000; });
+task!(Booking, booking {
+    const RETRIES: u32 = 1000;
+    const TRANSACTION: Option<Isolation> = Some(Isolation::ReadCommitted);
+});
 
 /// A job of a kind, which takes so long and fails so often.
 pub fn submission(kind: Kind, millis: u64, fails: u32) -> Submission {
@@ -128,13 +137,14 @@ pub fn submission(kind: Kind, millis: u64, fails: u32) -> Submission {
         Kind::Snoozing => Submission::new(Snoozing { millis, fails }),
         Kind::Poison => Submission::new(Poison { millis, fails }),
         Kind::Narrow => Submission::new(Narrow { millis, fails }),
-        Kind::Blocking | Kind::Booking => unreachable!("no such job is submitted yet"),
+        Kind::Blocking => Submission::new(Blocking { millis, fails }),
+        Kind::Booking => Submission::new(Booking { millis, fails }),
     }
 }
 
-/// An executor that knows all tasks.
-pub fn executor(jobs: &Jobs, app: Arc<App>) -> Executor<Arc<App>> {
-    Executor::new(jobs)
+/// An executor that knows all tasks; the one with a transaction only where there are any.
+pub fn executor(jobs: &Jobs, app: Arc<App>, transactions: bool) -> Executor<Arc<App>> {
+    let executor = Executor::new(jobs)
         .state(app)
         .task(|cx, task: Quick| sleep(cx, task.millis))
         .task(|cx, task: Slow| obey(cx, task.millis))
@@ -145,6 +155,8 @@ pub fn executor(jobs: &Jobs, app: Arc<App>) -> Executor<Arc<App>> {
         .task(snoozing)
         .task(poison)
         .task(|cx, task: Narrow| obey(cx, task.millis))
+        .blocking_task(blocking);
+    if transactions { executor.task(booking) } else { executor }
 }
 
 /// Takes its time, whatever anyone says.
@@ -187,6 +199,26 @@ async fn snoozing(cx: Context<Arc<App>>, task: Snoozing) -> TaskResult<String> {
     let run = cx.state().begin(&cx).await;
     if fastrand::bool() {
         return run.failed(TaskError::snooze(Duration::from_millis(task.millis)));
+    }
+    run.done(&cx)
+}
+
+/// Keeps its thread busy, whatever anyone says.
+#[expect(clippy::needless_pass_by_value, reason = "so handlers are called")]
+fn blocking(cx: Context<Arc<App>>, task: Blocking) -> TaskResult<String> {
+    let run = cx.block_on(cx.state().begin(&cx));
+    std::thread::sleep(Duration::from_millis(task.millis));
+    run.done(&cx)
+}
+
+/// Writes into the database, in one transaction with its success.
+async fn booking(cx: Context<Arc<App>>, task: Booking) -> TaskResult<String> {
+    let run = cx.state().begin(&cx).await;
+    let transaction = cx.transaction()?;
+    transaction.execute(BOOK, &[&cx.job().0]).await?;
+    tokio::time::sleep(Duration::from_millis(task.millis)).await;
+    if cx.attempt() <= task.fails {
+        return run.failed("it fails after it has written");
     }
     run.done(&cx)
 }

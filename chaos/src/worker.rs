@@ -85,7 +85,7 @@ async fn start(options: &Options, app: &Arc<App>) -> turnabout::Result<ExecutorH
                 continue;
             }
         };
-        let started = executor(&jobs, Arc::clone(app))
+        let started = executor(&jobs, Arc::clone(app), options.store.starts_with("postgres"))
             .name(&options.name)
             .slots(options.slots)
             .lease(

@@ -31,6 +31,8 @@ pub(crate) struct Core {
     pub(crate) news: Arc<News>,
     /// The incarnation that holds the job.
     pub(crate) executor: uuid::Uuid,
+    /// Counts handlers that block and were left to themselves.
+    pub(crate) abandoned: Arc<tokio::sync::watch::Sender<usize>>,
     #[cfg_attr(
         not(feature = "postgres"),
         expect(dead_code, reason = "only PostgreSQL has transactions for handlers")
@@ -90,7 +92,7 @@ impl<S> Context<S> {
 
     /// Which attempt this is, beginning with 1.
     pub fn attempt(&self) -> u32 {
-        self.core.held.job.attempts + 1
+        crate::lifecycle::next_attempt(self.core.held.job.attempts)
     }
 
     /// Whether the job fails for good if this attempt fails.
@@ -174,6 +176,10 @@ impl<S> Context<S> {
         })
     }
 
+    pub(crate) fn abandoned(&self) -> Arc<tokio::sync::watch::Sender<usize>> {
+        Arc::clone(&self.core.abandoned)
+    }
+
     /// Waits for something async in a handler that blocks ([`Executor::blocking_task`](crate::Executor::blocking_task)):
     /// `cx.block_on(cx.submit(next))?`. Panics in an async handler, which should await it instead.
     pub fn block_on<F: IntoFuture>(&self, future: F) -> F::Output {
@@ -185,8 +191,9 @@ impl<S> Context<S> {
         &self.core.jobs
     }
 
-    /// Submits a further job that belongs to this one: it inherits group, owner and meta, and records this job as
-    /// its parent. Say more about it, then await it.
+    /// Submits a further job that belongs to this one: it inherits group, owner and meta (and with it the trace context,
+    /// `traceparent`), and records this job as its parent. Say more about it, then await it; in a handler's transaction,
+    /// `.within(cx.transaction()?)`.
     pub fn submit<T: Task>(&self, task: T) -> Submit {
         self.core.jobs.submission(self.child(Submission::new(task)))
     }

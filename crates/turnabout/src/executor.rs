@@ -3,12 +3,11 @@
 //! The path of a job is `claimer` -> `hand` -> `attempt` -> `finisher`; beside it stand `keeper` (heartbeat, cancels,
 //! silent peers), `reporter` (progress), `logger` and `sweeper` (due and expired jobs). A `life` is all of that for one registration in the store.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use uuid::Uuid;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -16,7 +15,6 @@ use crate::hook::Hook;
 use crate::job::Described;
 use crate::jobs::Jobs;
 use crate::log::LogLimits;
-use crate::store::IdLock;
 use crate::task::{Failure, Task, TaskResult, TaskSettings};
 use crate::turn::Fairness;
 
@@ -31,6 +29,7 @@ mod identity;
 mod inline;
 mod keeper;
 mod life;
+mod lives;
 mod logger;
 mod mark;
 mod meter;
@@ -46,7 +45,7 @@ pub use handle::{ExecutorHandle, Health};
 pub use hooks::HookHandler;
 
 use handle::Control;
-use life::{Backoff, Life};
+use life::Life;
 use plan::{Options, Plan, Tasks};
 use registry::Registry;
 
@@ -349,9 +348,9 @@ impl<S: Send + Sync + 'static> Executor<S> {
         let plan = Arc::new(plan);
         let health = Arc::default();
         let life = Life::new(Arc::clone(&plan), Arc::clone(&health));
-        register(&life).await?;
+        lives::register(&life).await?;
         let control = Arc::new(Control::new(Arc::clone(&life), health));
-        tokio::spawn(lives(Arc::clone(&control), life, id));
+        tokio::spawn(lives::run(Arc::clone(&control), life, id));
         Ok(ExecutorHandle::new(control))
     }
 }
@@ -366,81 +365,6 @@ fn offer_transactions(plan: &Plan, tasks: &Tasks) -> Result<()> {
         Error::Invalid { what, why } => Error::invalid(what, format!("the task `{task}` wants one, but {why}")),
         other => other,
     })
-}
-
-async fn register(life: &Life) -> Result<()> {
-    // Before it is sent: others may see it before we know.
-    let sent = std::time::Instant::now();
-    let tasks = life.plan.tasks();
-    life.store
-        .register(&life.info(), &tasks.kind, &tasks.registry.settings())
-        .await?;
-    let mut troubles = life.health.lock().unwrap_or_else(PoisonError::into_inner);
-    troubles.registered = true;
-    troubles.renewed = Some(sent);
-    tracing::info!(executor = %life.plan.name, incarnation = %life.incarnation, "registered");
-    Ok(())
-}
-
-/// One life after the other, until a shutdown.
-async fn lives(control: Arc<Control>, mut life: Arc<Life>, id: Option<Box<dyn IdLock>>) {
-    let mut former = Vec::new();
-    loop {
-        let shut_down = shutdown::live(&life, &control).await;
-        set_unregistered(&control.health);
-        if shut_down {
-            break;
-        }
-        former.push(life.incarnation);
-        let Some(next) = reborn(&control, &life, &mut former).await else {
-            break;
-        };
-        life = next;
-    }
-    drop(id);
-    control.done.send_replace(true);
-}
-
-/// The next life. All handlers of the last one have stopped, so its jobs can come back at once. `former` are all
-/// registrations of ours that may still be in the store.
-async fn reborn(control: &Control, last: &Life, former: &mut Vec<Uuid>) -> Option<Arc<Life>> {
-    let mut backoff = Backoff::for_store();
-    loop {
-        let life = Life::new(Arc::clone(&last.plan), Arc::clone(&control.health));
-        let registered = tokio::select! {
-            () = control.shutdown_requested() => return None,
-            registered = register_again(&life, former) => registered,
-        };
-        match registered {
-            Ok(()) => {
-                life.fine("registering");
-                match identity::bury(&life.plan, former).await {
-                    Ok(()) => former.clear(),
-                    // Others will find that they are silent.
-                    Err(error) => life.trouble("reaping", &error),
-                }
-                control.set_life(&life);
-                return Some(life);
-            }
-            Err(error) => {
-                life.trouble("registering", &error);
-                backoff.wait().await;
-            }
-        }
-    }
-}
-
-/// Registers under our id, unless someone else took us for dead and lives under it now.
-async fn register_again(life: &Life, former: &[Uuid]) -> Result<()> {
-    if identity::is_usurped(&life.plan, former).await? {
-        let id = life.plan.name.clone();
-        return Err(Error::IdTaken { id });
-    }
-    register(life).await
-}
-
-fn set_unregistered(health: &Mutex<life::Troubles>) {
-    health.lock().unwrap_or_else(PoisonError::into_inner).registered = false;
 }
 
 impl<S> std::fmt::Debug for Executor<S> {

@@ -198,7 +198,7 @@ pub fn decide(job: &Standing, event: &Event, policy: &Policy, jitter: f64) -> Re
             ..held(job, S::Scheduled)
         }),
         (S::Scheduled, E::Start) => Ok(Change {
-            attempts: job.attempts + 1,
+            attempts: next_attempt(job.attempts),
             ..held(job, S::Running)
         }),
 
@@ -311,6 +311,16 @@ pub fn owes(change: &Change, kept: bool) -> Hooks {
     } else {
         hooks
     }
+}
+
+/// The number of the attempt that begins next, of a job with so many counted ones.
+pub fn next_attempt(attempts: u32) -> u32 {
+    attempts + 1
+}
+
+/// Whether the attempt that begins next is the last, however it fails.
+pub fn is_last_attempt(job: &Standing, policy: &Policy) -> bool {
+    !policy.restartable || next_attempt(job.attempts) > policy.retries
 }
 
 /// Which attempt it was that made the job what it is. One that did not count has given its number back.

@@ -362,6 +362,8 @@ pub trait Store: Send + Sync + 'static {
     /// Asks for an executor's id, which only one that lives can have.
     async fn occupy(&self, id: &str) -> Result<Occupied>;
 
+    /// The store was out of reach: connections of before are not to be trusted.
+    fn refresh(&self) {}
     /// Whether signals of other processes get through. Where they do not, the store is asked more often.
     fn hears(&self) -> bool {
         true

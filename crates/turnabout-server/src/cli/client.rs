@@ -17,7 +17,6 @@ use crate::api::types::{
     Attempts, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, DrainRequest, DrainView, Executors, Explained, Groups,
     JobPage, JobView, ListQuery, LogView, Problem, SetPriority, Summary,
 };
-
 use crate::traces;
 
 /// An answer is no longer.

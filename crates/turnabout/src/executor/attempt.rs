@@ -18,7 +18,7 @@ use crate::clock::until;
 use crate::context::Core;
 use crate::error::panic_message;
 use crate::job::Described;
-use crate::lifecycle::{Event, must_record_start};
+use crate::lifecycle::{Event, is_last_attempt, must_record_start, next_attempt};
 use crate::store::Settled;
 use crate::task::{Failure, TaskError, TaskResult, Verdict};
 use crate::transaction::{Open, is_collision};
@@ -104,7 +104,7 @@ async fn start(life: &Life, held: &Arc<Held>, task: &Known) -> Option<Open> {
 async fn record_start(life: &Life, held: &Arc<Held>) -> bool {
     let mut backoff = Backoff::for_store();
     loop {
-        let mark = (held.job.id, held.job.number, held.job.attempts + 1);
+        let mark = (held.job.id, held.job.number, next_attempt(held.job.attempts));
         match life.store.start(life.incarnation, vec![mark]).await {
             Ok(refused) => {
                 let refused = refused.into_iter().find(|(id, _)| *id == held.job.id);
@@ -133,10 +133,11 @@ async fn handle(life: &Life, held: Arc<Held>, task: &Known, open: &Open) -> Endi
     let core = Core {
         held: Arc::clone(&held),
         jobs: life.plan.jobs.clone(),
-        last: !policy.restartable || held.job.attempts >= policy.retries,
+        last: is_last_attempt(&held.job.standing(), policy),
         news: Arc::clone(&life.hand.news),
         executor: life.incarnation,
         transaction: open.0.clone(),
+        abandoned: Arc::clone(&life.plan.abandoned),
     };
     let span = || {
         tracing::info_span!(

@@ -124,7 +124,8 @@ impl<'a> Claimer<'a> {
         hand.low_water.store(self.pace.low_water(), Relaxed);
         // In this order, in which a job on its way from the queue into a slot is not overlooked.
         let (queued, running) = (hand.queued(), hand.running());
-        self.pace.want(life.plan.slots, running, queued)
+        let slots = life.plan.slots.saturating_sub(*life.plan.abandoned.borrow());
+        self.pace.want(slots, running, queued)
     }
 
     async fn take(&mut self, want: usize) -> Result<Look, Error> {
@@ -147,7 +148,10 @@ impl<'a> Claimer<'a> {
             turns: std::mem::replace(&mut self.turns, life.plan.turns()),
         };
         let asked = Instant::now();
-        let taken = life.store.take(take).await;
+        let taken = {
+            let _at_work = life.at_work("claimer");
+            life.store.take(take).await
+        };
         let look = match taken {
             Ok(taken) => {
                 self.turns = taken.turns;

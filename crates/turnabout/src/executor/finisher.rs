@@ -97,6 +97,7 @@ pub(super) async fn run(life: Arc<Life>) {
 
 /// Writes a batch; those that have to be decided again go to `again`.
 async fn write(life: &Life, endings: Vec<Ending>, again: &mut VecDeque<Ending>) {
+    let _at_work = life.at_work("finisher");
     let mut done = Done {
         life,
         jobs: endings.iter().map(|ending| Arc::clone(&ending.held)).collect(),
@@ -263,9 +264,19 @@ pub(super) async fn mark_starts(life: Arc<Life>) {
         for portion in unmarked.chunks(BATCH) {
             let marks = portion
                 .iter()
-                .map(|held| (held.job.id, held.job.number, held.job.attempts + 1))
+                .map(|held| {
+                    (
+                        held.job.id,
+                        held.job.number,
+                        crate::lifecycle::next_attempt(held.job.attempts),
+                    )
+                })
                 .collect();
-            match life.store.start(life.incarnation, marks).await {
+            let started = {
+                let _at_work = life.at_work("start marks");
+                life.store.start(life.incarnation, marks).await
+            };
+            match started {
                 Ok(refused) => {
                     backoff.reset();
                     life.fine("marking starts");

@@ -95,8 +95,13 @@ impl Held {
 
     /// Its log.
     pub(crate) fn log(&self, news: &Arc<News>) -> &JobLog {
-        self.log
-            .get_or_init(|| JobLog::new(Buffer::new(self.job.attempts + 1, news.clock.clone(), Arc::clone(news))))
+        self.log.get_or_init(|| {
+            JobLog::new(Buffer::new(
+                crate::lifecycle::next_attempt(self.job.attempts),
+                news.clock.clone(),
+                Arc::clone(news),
+            ))
+        })
     }
 
     /// Its log, if it has ever been written to.

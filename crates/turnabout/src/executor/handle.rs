@@ -36,6 +36,10 @@ pub struct Health {
     pub held: usize,
     /// What does not work at present, by what it tries to do.
     pub troubles: BTreeMap<&'static str, String>,
+    /// Which of its loops are behind: at work on one thing for longer than a heartbeat, and for how long.
+    pub behind: BTreeMap<&'static str, Duration>,
+    /// How many outcomes wait to be written.
+    pub unwritten: usize,
     /// How often one of its loops had to be begun anew.
     pub restarts: u32,
 }
@@ -43,7 +47,7 @@ pub struct Health {
 impl Health {
     /// Whether all is well.
     pub fn is_good(&self) -> bool {
-        self.registered && self.troubles.is_empty()
+        self.registered && self.troubles.is_empty() && self.behind.is_empty()
     }
 }
 
@@ -157,6 +161,13 @@ impl ExecutorHandle {
             running: life.hand.running(),
             held: *life.hand.size.borrow(),
             troubles: troubles.now.clone(),
+            behind: troubles
+                .at_work
+                .iter()
+                .map(|(what, since)| (*what, since.elapsed()))
+                .filter(|(_, time)| *time > life.plan.heartbeat)
+                .collect(),
+            unwritten: life.unwritten(),
             restarts: troubles.restarts,
         }
     }

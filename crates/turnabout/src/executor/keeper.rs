@@ -46,7 +46,12 @@ pub(super) async fn run(life: Arc<Life>, home: Handle) {
         sent = Instant::now();
         let answered = life.answered.load(Relaxed);
         let number = life.beat.fetch_add(1, Relaxed) + 1;
-        let beat = tokio::time::timeout_at(stop_at, life.store.heartbeat(life.incarnation, number)).await;
+        // One that hangs is given up in time for another by another connection.
+        let give_up_at = stop_at.min(sent + plan.lease / 4);
+        let beat = {
+            let _at_work = life.at_work("keeper");
+            tokio::time::timeout_at(give_up_at, life.store.heartbeat(life.incarnation, number)).await
+        };
         pause = plan.heartbeat;
         match beat {
             Ok(Ok(beat)) if beat.alive => {
@@ -84,7 +89,19 @@ pub(super) async fn run(life: Arc<Life>, home: Handle) {
                 life.trouble("heartbeat", &error);
                 pause = backoff.step();
             }
-            Err(_) => {}
+            Err(_) => {
+                let cause = "no answer came in time".into();
+                let (doing, transient) = ("keeping the lease", true);
+                life.trouble(
+                    "heartbeat",
+                    &Error::Store {
+                        doing,
+                        cause,
+                        transient,
+                    },
+                );
+                pause = Duration::from_millis(10);
+            }
         }
         if Instant::now() >= renewed + plan.lease * 2 / 3 {
             tracing::warn!(executor = %plan.name, "the lease could not be renewed; the jobs in hand are given up");

@@ -67,6 +67,8 @@ pub(super) struct Life {
     endings: mpsc::Sender<Ending>,
     /// Outlives a panic of the finisher.
     pub(super) arrived: tokio::sync::Mutex<mpsc::Receiver<Ending>>,
+    /// The finisher's task, which outlives this life until its last writes are done.
+    writing: Mutex<Option<super::shutdown::AbortOnDrop>>,
     pub(super) health: Arc<Mutex<Troubles>>,
     born: (Instant, Timestamp),
 }
@@ -84,6 +86,8 @@ pub(super) struct Troubles {
     pub(super) now: BTreeMap<&'static str, String>,
     pub(super) registered: bool,
     pub(super) renewed: Option<Instant>,
+    /// What each loop is at work on at present, and since when.
+    pub(super) at_work: BTreeMap<&'static str, Instant>,
     pub(super) restarts: u32,
 }
 
@@ -121,6 +125,7 @@ impl Life {
             bills: Mutex::default(),
             endings,
             arrived: tokio::sync::Mutex::new(arrived),
+            writing: Mutex::default(),
             health,
             born,
         })
@@ -160,6 +165,28 @@ impl Life {
     pub(super) fn until_due(&self) -> Option<Duration> {
         let at = self.due.load(Relaxed);
         (at != u64::MAX).then(|| Duration::from_nanos(at).saturating_sub(self.watch()))
+    }
+
+    /// The finisher goes on after this life has ended, for as long as anyone remembers it.
+    pub(super) fn keep_writing(&self, task: tokio::task::JoinHandle<()>) {
+        *self.writing.lock().unwrap_or_else(PoisonError::into_inner) = Some(super::shutdown::AbortOnDrop(task));
+    }
+
+    /// Nothing more is written, or will ever be.
+    pub(super) fn stop_writing(&self) {
+        drop(self.writing.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// How many outcomes wait to be written.
+    pub(super) fn unwritten(&self) -> usize {
+        self.endings.max_capacity() - self.endings.capacity()
+    }
+
+    /// A loop is at work on something, until this is dropped: should it take long, health tells.
+    pub(super) fn at_work(&self, what: &'static str) -> AtWork<'_> {
+        let mut troubles = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        troubles.at_work.insert(what, Instant::now());
+        AtWork { life: self, what }
     }
 
     /// Hands what became of a job to the finisher; waits while that is behind.
@@ -204,6 +231,19 @@ impl Life {
             self.health.lock().unwrap_or_else(PoisonError::into_inner).restarts += 1;
             backoff.wait().await;
         }
+    }
+}
+
+/// Something that a loop is at work on.
+pub(super) struct AtWork<'a> {
+    life: &'a Life,
+    what: &'static str,
+}
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        let mut troubles = self.life.health.lock().unwrap_or_else(PoisonError::into_inner);
+        troubles.at_work.remove(self.what);
     }
 }
 

@@ -60,7 +60,11 @@ impl Held {
                 continue;
             }
             let _writing = Writing(&self.marked);
-            let mark = (self.job.id, self.job.number, self.job.attempts + 1);
+            let mark = (
+                self.job.id,
+                self.job.number,
+                crate::lifecycle::next_attempt(self.job.attempts),
+            );
             let refused = store.start(executor, vec![mark]).await?.pop();
             self.marked.set();
             match refused {

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use super::life::Life;
 use super::registry::Registry;
 use crate::error::{Error, Result};
@@ -126,6 +128,8 @@ pub(super) struct Plan {
     pub(super) wake_up: Duration,
     pub(super) hook_limit: Duration,
     pub(super) log_limits: LogLimits,
+    /// Handlers that block and were left to themselves, of all lives.
+    pub(super) abandoned: Arc<watch::Sender<usize>>,
 }
 
 impl Plan {
@@ -151,6 +155,7 @@ impl Plan {
             wake_up: options.wake_up,
             hook_limit: options.hook_limit,
             log_limits: options.log_limits,
+            abandoned: Arc::new(watch::Sender::new(0)),
         })
     }
 

@@ -19,21 +19,41 @@ use crate::lifecycle::Event;
 /// After the grace period, slots have so long to hand on what became of their jobs.
 const WIND_UP: Duration = Duration::from_secs(5);
 
-/// Lives. Says whether it ended by a shutdown (and not because the lease was lost).
-pub(super) async fn live(life: &Arc<Life>, control: &Control) -> bool {
+/// How a life ended.
+pub(super) enum End {
+    /// By a shutdown.
+    ShutDown,
+    /// Its lease was lost.
+    Lost {
+        /// Whether all its handlers have stopped. Else nobody may have its jobs before the lease has really ended.
+        stopped: bool,
+    },
+}
+
+/// Lives, and says how it ended.
+pub(super) async fn live(life: &Arc<Life>, control: &Control) -> End {
     // Dropped at the end of this function, which aborts whatever still runs.
     let mut loops = JoinSet::new();
     let _keeper = OwnThread::spawn(life, &mut loops);
     loops.spawn(Arc::clone(life).supervise("ear", keeper::hear));
-    loops.spawn(Arc::clone(life).supervise("finisher", finisher::run));
+    // Outlives this function: what is written too late is written by the next life's leave.
+    life.keep_writing(tokio::spawn(Arc::clone(life).supervise("finisher", finisher::run)));
     loops.spawn(Arc::clone(life).supervise("start marks", finisher::mark_starts));
     loops.spawn(Arc::clone(life).supervise("news", news::tell));
     loops.spawn(Arc::clone(life).supervise("sweeper", sweeper::run));
     loops.spawn(Arc::clone(life).supervise("tidy", sweeper::tidy));
     loops.spawn(Arc::clone(life).supervise("hooks", hooks::run));
     let mut slots = JoinSet::new();
-    for _ in 0..life.plan.slots {
-        slots.spawn(Arc::clone(life).supervise("slot", slot));
+    for number in 0..life.plan.slots {
+        // Handlers that block and outlived their life keep their slots until they return.
+        let mut abandoned = life.plan.abandoned.subscribe();
+        let (life, others) = (Arc::clone(life), life.plan.slots - number - 1);
+        slots.spawn(async move {
+            // The sender lives in the plan, so waiting cannot fail.
+            let _ = abandoned.wait_for(|abandoned| *abandoned <= others).await;
+            drop(abandoned);
+            life.supervise("slot", slot).await;
+        });
     }
     let mut claimer = AbortOnDrop(tokio::spawn(Arc::clone(life).supervise("claimer", claimer::run)));
 
@@ -41,24 +61,31 @@ pub(super) async fn live(life: &Arc<Life>, control: &Control) -> bool {
         biased;
         () = life.lost.cancelled() => {
             claimer.0.abort();
-            give_up(life, &mut slots).await;
-            false
+            End::Lost { stopped: give_up(life, &mut slots).await }
         }
-        () = shut_down(life, control, &mut claimer) => true,
+        () = shut_down(life, control, &mut claimer) => End::ShutDown,
     }
 }
 
-/// The lease is lost, or will be in a moment: handlers stop, and nothing of what they did counts.
-async fn give_up(life: &Life, slots: &mut JoinSet<()>) {
+/// The lease is lost, or will be in a moment: handlers stop, and nothing of what they do from now on counts. What has
+/// ended before is still written, if the store comes back before anyone takes us for dead. Says whether all have stopped.
+async fn give_up(life: &Life, slots: &mut JoinSet<()>) -> bool {
     life.closing.cancel();
     life.hand.close();
     drop(life.hand.give_back(0));
-    for held in life.hand.all() {
+    let lost: Vec<_> = life.hand.all().into_iter().filter(|held| !held.has_ended()).collect();
+    for held in &lost {
         held.stop(Stop::Lost);
     }
     // The last third of the lease is what is left; some of it has to be kept.
     let patience = life.plan.grace.min(life.plan.lease / 4);
     let _ = tokio::time::timeout(patience, async { while slots.join_next().await.is_some() {} }).await;
+    // Those that never yield cannot be dropped either, and those that block were left to themselves.
+    slots.abort_all();
+    let patience = life.plan.lease / 20;
+    let dropped = tokio::time::timeout(patience, async { while slots.join_next().await.is_some() {} }).await;
+    life.hand.put_away(&lost);
+    dropped.is_ok() && *life.plan.abandoned.borrow() == 0
 }
 
 /// Waits for a shutdown, and does it.

@@ -82,6 +82,7 @@ async fn wait_by_hand(life: &Life, moves: &mut watch::Receiver<Timestamp>) {
 
 /// Moves everything that is due.
 async fn sweep(life: &Life, expire: bool) -> Result<()> {
+    let _at_work = life.at_work("sweeper");
     life.forget_due();
     loop {
         let promoted = life.store.promote(BATCH).await?;

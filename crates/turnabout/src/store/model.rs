@@ -399,16 +399,7 @@ impl Store for Model {
     }
 
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
-        let tables = &mut *self.tables();
-        let accounts = charges.into_iter().map(|charge| {
-            let account = tables
-                .accounts
-                .entry((kind.to_owned(), charge.group.clone()))
-                .or_insert(charge.floor);
-            *account = account.max(charge.floor) + charge.add;
-            (charge.group, *account)
-        });
-        Ok(accounts.collect())
+        Ok(self.tables().share(kind, charges))
     }
 
     async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {

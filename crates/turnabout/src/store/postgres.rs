@@ -44,6 +44,7 @@ mod log;
 mod marks;
 mod migrate;
 mod overview;
+mod patience;
 mod peek;
 mod prune;
 mod read;
@@ -62,6 +63,7 @@ use connect::{failed, no_connection};
 use insert::together::Together;
 use listen::Ear;
 use marks::Marks;
+use patience::{MORE_PATIENCE, PATIENCE};
 use sql::Sql;
 use stock::Memory;
 
@@ -246,43 +248,51 @@ impl Store for PostgresStore {
     }
 
     async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
-        self.insert(jobs).await
+        self.within(MORE_PATIENCE, "submitting jobs", self.insert(jobs)).await
     }
 
     async fn take(&self, take: Take) -> Result<Taken> {
-        Box::pin(self.hand_out(take)).await
+        self.within(PATIENCE, "taking jobs", Box::pin(self.hand_out(take)))
+            .await
     }
 
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
-        self.grab_parked(executor, number, id).await
+        self.within(PATIENCE, "taking a parked job", self.grab_parked(executor, number, id))
+            .await
     }
 
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
-        self.mark_started(executor, jobs).await
+        self.within(PATIENCE, "marking jobs as running", self.mark_started(executor, jobs))
+            .await
     }
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
-        self.write_outcomes(executor, jobs).await
+        self.within(PATIENCE, "settling jobs", self.write_outcomes(executor, jobs))
+            .await
     }
 
     async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
-        self.write_reports(executor, reports).await
+        self.within(PATIENCE, "writing progress", self.write_reports(executor, reports))
+            .await
     }
 
     async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
-        self.write_logs(executor, logs).await
+        self.within(PATIENCE, "storing logs", self.write_logs(executor, logs))
+            .await
     }
 
     async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
-        self.ends_of_logs(jobs).await
+        self.within(PATIENCE, "looking at logs", self.ends_of_logs(jobs)).await
     }
 
     async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
-        self.read_lines(job, after, limit).await
+        self.within(PATIENCE, "reading a log", self.read_lines(job, after, limit))
+            .await
     }
 
     async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
-        self.earlier_attempts(job).await
+        self.within(PATIENCE, "reading attempts", self.earlier_attempts(job))
+            .await
     }
 
     fn offer_transactions(&self, handlers: usize) -> Result<()> {
@@ -291,7 +301,8 @@ impl Store for PostgresStore {
     }
 
     async fn begin(&self, job: JobId, isolation: Isolation) -> Result<Arc<Transaction>> {
-        self.begin_for(job, isolation).await
+        self.within(PATIENCE, "beginning a transaction", self.begin_for(job, isolation))
+            .await
     }
 
     async fn conclude(&self, executor: Uuid, settle: &Settle, transaction: &Transaction) -> Result<Settled> {
@@ -299,35 +310,40 @@ impl Store for PostgresStore {
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
-        self.happen(which, event).await
+        self.within(PATIENCE, "changing jobs", self.happen(which, event)).await
     }
 
     async fn promote(&self, limit: u32) -> Result<Promoted> {
-        self.promote_due(limit).await
+        self.within(PATIENCE, "promoting due jobs", self.promote_due(limit))
+            .await
     }
 
     async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
-        self.enrol(executor, kind, tasks).await
+        self.within(PATIENCE, "registering", self.enrol(executor, kind, tasks))
+            .await
     }
 
     async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
-        let beat = self.beat(executor, beat).await?;
-        if let Err(error) = self.look_for_watchers().await {
-            tracing::debug!(error = %error.chain(), "who watches is looked up with the next heartbeat");
-        }
-        Ok(beat)
+        self.beat(executor, beat).await
     }
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        self.bury(executor, beat).await
+        self.within(PATIENCE, "burying a silent executor", self.bury(executor, beat))
+            .await
     }
 
     async fn executors(&self) -> Result<Vec<ExecutorInfo>> {
-        self.all_executors().await
+        self.within(PATIENCE, "looking who is there", self.all_executors())
+            .await
     }
 
     async fn occupy(&self, id: &str) -> Result<Occupied> {
         self.occupy_id(id).await
+    }
+
+    fn refresh(&self) {
+        patience::close_idle(&self.pool);
+        patience::close_idle(&self.pulse);
     }
 
     fn hears(&self) -> bool {
@@ -336,7 +352,12 @@ impl Store for PostgresStore {
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {
         self.drop_marks(executor);
-        self.run("leaving", &self.sql.deregister, &[&executor]).await
+        self.within(
+            PATIENCE,
+            "leaving",
+            self.run("leaving", &self.sql.deregister, &[&executor]),
+        )
+        .await
     }
 
     async fn doze(&self, executor: Uuid, asleep: bool) -> Result<()> {
@@ -344,50 +365,64 @@ impl Store for PostgresStore {
             // What it skipped while busy is found again when it wakes.
             self.all_marks().entry(executor).or_default().forget();
         }
-        self.run("going to sleep", &self.sql.doze, &[&executor, &asleep]).await
+        self.within(
+            PATIENCE,
+            "going to sleep",
+            self.run("going to sleep", &self.sql.doze, &[&executor, &asleep]),
+        )
+        .await
     }
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
-        self.read(ids).await
+        self.within(PATIENCE, "reading jobs", self.read(ids)).await
     }
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
-        self.page(filter).await
+        self.within(PATIENCE, "listing jobs", self.page(filter)).await
     }
 
     async fn counts(&self) -> Result<Counts> {
-        self.count().await
+        self.within(PATIENCE, "counting jobs", self.count()).await
     }
 
     async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
-        self.look_around(id).await
+        self.within(PATIENCE, "looking at why a job waits", self.look_around(id))
+            .await
     }
 
     async fn settings(&self) -> Result<Arc<Settings>> {
-        self.read_settings().await
+        self.within(PATIENCE, "reading settings", self.read_settings()).await
     }
 
     async fn set(&self, setting: Setting) -> Result<()> {
-        self.write_setting(setting).await
+        self.within(MORE_PATIENCE, "changing a setting", self.write_setting(setting))
+            .await
     }
 
     async fn tasks(&self) -> Result<Vec<TaskSettings>> {
-        self.read_tasks(None).await
+        self.within(PATIENCE, "reading tasks", self.read_tasks(None)).await
     }
 
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
-        self.share_accounts(kind, charges).await
+        self.within(PATIENCE, "sharing accounts", self.share_accounts(kind, charges))
+            .await
     }
 
     async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
-        self.give_out(tasks, limit, again).await
+        self.within(PATIENCE, "looking for hooks", self.give_out(tasks, limit, again))
+            .await
     }
 
     async fn strike(&self, owed: Vec<i64>) -> Result<()> {
-        self.run("striking off hooks", &self.sql.strike, &[&owed]).await
+        self.within(
+            PATIENCE,
+            "striking off hooks",
+            self.run("striking off hooks", &self.sql.strike, &[&owed]),
+        )
+        .await
     }
 
     async fn prune(&self) -> Result<u64> {
-        self.prune_history().await
+        self.within(MORE_PATIENCE, "pruning", self.prune_history()).await
     }
 }

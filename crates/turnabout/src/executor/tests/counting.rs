@@ -182,6 +182,10 @@ impl Store for Counting {
         self.call("occupy", self.inner.occupy(id)).await
     }
 
+    fn refresh(&self) {
+        self.inner.refresh();
+    }
+
     fn hears(&self) -> bool {
         self.silence.is_none() && self.inner.hears()
     }

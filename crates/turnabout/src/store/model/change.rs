@@ -12,6 +12,7 @@ use crate::group::{GroupSettings, TaskLimits};
 use crate::job::{Attempt, Claim, Job, JobId, State};
 use crate::lifecycle::{Event, decide};
 use crate::store::{Beat, Changed, Promoted, Setting, Signal, Which};
+use crate::turn::Charge;
 
 impl Model {
     pub(super) fn happen(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
@@ -143,6 +144,17 @@ impl Tables {
     pub(super) fn next_due(&self, now: Timestamp) -> Option<Duration> {
         let next = self.live.values().filter_map(|job| job.due).min()?;
         Some(until(now, next))
+    }
+
+    /// Adds to the shared accounts of a kind of executors, and reads them.
+    pub(super) fn share(&mut self, kind: &str, charges: Vec<Charge>) -> Vec<(String, f64)> {
+        let accounts = charges.into_iter().map(|charge| {
+            let key = (kind.to_owned(), charge.group.clone());
+            let account = self.accounts.entry(key).or_insert(charge.floor);
+            *account = account.max(charge.floor) + charge.add;
+            (charge.group, *account)
+        });
+        accounts.collect()
     }
 
     pub(super) fn set(&mut self, setting: Setting) {

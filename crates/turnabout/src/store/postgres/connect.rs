@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, NoTls, Row, Statement};
@@ -39,8 +39,15 @@ pub(super) fn config(url: &str) -> Result<Config> {
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(Duration::from_secs(5));
     }
-    config.keepalives_idle(Duration::from_secs(10));
-    config.tcp_user_timeout(Duration::from_secs(20));
+    // A server that is gone without a word is noticed soon, whether or not something was sent to it.
+    config.keepalives_idle(Duration::from_secs(5));
+    config.keepalives_interval(Duration::from_secs(2));
+    config.keepalives_retries(3);
+    config.tcp_user_timeout(Duration::from_secs(10));
+    // Of several servers, only the one that writes is of use.
+    if config.get_hosts().len() > 1 && config.get_target_session_attrs() == TargetSessionAttrs::Any {
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    }
     Ok(config)
 }
 

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed, no_connection};
+use super::patience::Doubt;
 use crate::error::Result;
 use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
@@ -73,28 +74,29 @@ impl PostgresStore {
 
     pub(super) async fn beat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
         let failed = failed("keeping the lease");
+        // Whoever waits for this gives up in time for another try, which must not get the same connection.
+        let doubt = Doubt::about(&self.pulse);
         let client = self.pulse.get().await.map_err(no_connection)?;
         let now = self.options.clock.manual();
-        let (notify, echo) = (
-            client.prepare_cached(&self.sql.notify).await.map_err(&failed)?,
-            self.ear.beat(),
-        );
+        let echo = self.ear.beat();
         let (update, held, peers) = (
             client.prepare_cached(&self.sql.beat).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.held).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.peers).await.map_err(&failed)?,
         );
-        let (updated, held, peers, _) = futures_util::join!(
-            async { client.query_opt(&update, &[&executor, &beat, &now]).await },
+        let (updated, held, peers) = futures_util::join!(
+            async { client.query_opt(&update, &[&executor, &beat, &now, &echo]).await },
             async { client.query(&held, &[&executor]).await },
             client.query(&peers, &[]),
-            // Whether it went out is of no interest: whether it comes back is.
-            async { client.query(&notify, &[&echo]).await },
         );
         let updated = updated.map_err(&failed)?;
+        doubt.dispel();
+        if let Some(row) = &updated {
+            self.watched_until(row.try_get(1).ok());
+        }
         Ok(Beat {
             alive: updated.is_some(),
-            draining: updated.is_some_and(|row| row.get(0)),
+            draining: updated.as_ref().is_some_and(|row| row.get(0)),
             held: held
                 .map_err(&failed)?
                 .iter()

@@ -3,12 +3,13 @@
 //! Whether listening works is never taken for granted: a pooler may accept the command and deliver nothing, a connection
 //! may be dead without a word. Each heartbeat sends a message by another connection, and the ear counts which arrived.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
 use futures_util::stream::poll_fn;
+use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket};
 use uuid::Uuid;
@@ -102,7 +103,19 @@ impl Ear {
             signals,
             hearing: Arc::clone(&hearing),
         };
-        let task = tokio::spawn(listener.listen(ordered)).abort_handle();
+        let task = tokio::spawn(async move {
+            let mut ordered = ordered;
+            // One that panics is begun anew: nothing dies silently.
+            while AssertUnwindSafe(listener.listen(&mut ordered))
+                .catch_unwind()
+                .await
+                .is_err()
+            {
+                tracing::error!("the connection that listens panicked and is made anew");
+                tokio::time::sleep(AGAIN).await;
+            }
+        });
+        let task = task.abort_handle();
         Self { orders, hearing, task }
     }
 
@@ -176,10 +189,10 @@ struct Listener {
 impl Listener {
     /// Listens until the store is dropped. A connection that is lost is made again; what was announced meanwhile is lost
     /// too, so everyone is told to look.
-    async fn listen(self, mut orders: mpsc::Receiver<Order>) {
+    async fn listen(&self, orders: &mut mpsc::Receiver<Order>) {
         let mut pause = Duration::from_millis(100);
         loop {
-            let ended = self.listen_once(&mut orders).await;
+            let ended = self.listen_once(orders).await;
             if self.hearing.there.send_replace(false) {
                 pause = Duration::from_millis(100);
             }

@@ -205,18 +205,18 @@ impl PostgresStore {
     /// Runs commands that wait for those who read history (but stand in nobody's way meanwhile), for a while. Says
     /// whether all went through.
     async fn patiently(&self, commands: &[String]) -> Result<bool> {
-        let client = self.client().await?;
+        // A connection that is not used again: should we be dropped in between, nobody inherits the setting.
+        let client = Object::take(self.client().await?);
         let mut outcome = client.batch_execute("set lock_timeout = '2s'").await;
         for command in commands {
             if outcome.is_ok() {
                 outcome = client.batch_execute(&in_schema(command, self.schema())).await;
             }
         }
-        let reset = client.batch_execute("reset lock_timeout").await;
         if let Err(error) = &outcome {
             tracing::warn!(error = %crate::error::chain(error), "history is in use; its oldest day goes later");
         }
-        Ok(outcome.is_ok() && reset.is_ok())
+        Ok(outcome.is_ok())
     }
 
     /// Drops a day, unless a job in it is to be kept, or one made that day is still unfinished. Says how many jobs

@@ -5,6 +5,7 @@ mod function;
 mod idle;
 mod ids;
 mod input;
+mod interleavings;
 mod opening;
 mod plans;
 mod schema;

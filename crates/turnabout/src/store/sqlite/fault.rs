@@ -80,10 +80,18 @@ impl From<rusqlite::Error> for Broken {
     }
 }
 
-/// Whether waiting may help: another process holds the file, or the disk is full until someone makes room.
+/// Whether waiting may help: another process holds the file, or the disk is full or read-only until someone makes that
+/// good.
 pub(super) fn is_transient(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::DiskFull | ErrorCode::SystemIoFailure)
+        Some(
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+        )
     )
 }

@@ -1,0 +1,75 @@
+//! Nothing hangs for ever: every verb has its time, and a connection that did not answer in time is not used again.
+
+use std::time::Duration;
+
+use deadpool_postgres::Pool;
+use tokio_postgres::error::SqlState;
+
+use super::PostgresStore;
+use crate::error::{Error, Result};
+
+/// A verb that takes longer gets no answer any more: its connection is dead, or the server is.
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+/// Large batches, and what waits for others on purpose.
+pub(super) const MORE_PATIENCE: Duration = Duration::from_mins(5);
+
+impl PostgresStore {
+    /// Runs a verb for so long at the most.
+    pub(super) async fn within<T>(
+        &self,
+        patience: Duration,
+        doing: &'static str,
+        verb: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        match tokio::time::timeout(patience, verb).await {
+            Ok(Err(error)) if is_read_only(&error) => {
+                // After a fail-over, old connections may lead to a server that only reads. New ones find the other.
+                close_idle(&self.pool);
+                Err(error)
+            }
+            Ok(answer) => answer,
+            Err(_) => {
+                // The one that did not answer is back in the pool, among the idle ones.
+                close_idle(&self.pool);
+                Err(Error::Store {
+                    doing,
+                    cause: format!("the server did not answer within {patience:?}").into(),
+                    transient: true,
+                })
+            }
+        }
+    }
+}
+
+/// Closes connections that nobody uses; they are made again when needed.
+pub(super) fn close_idle(pool: &Pool) {
+    let _ = pool.retain(|_, _| false);
+}
+
+/// Closes idle connections if it is dropped before it is told that all is well: declared before a connection is taken, it
+/// is dropped after that has gone back.
+pub(super) struct Doubt<'a>(Option<&'a Pool>);
+
+impl<'a> Doubt<'a> {
+    pub(super) fn about(pool: &'a Pool) -> Self {
+        Self(Some(pool))
+    }
+
+    pub(super) fn dispel(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Doubt<'_> {
+    fn drop(&mut self) {
+        if let Some(pool) = self.0 {
+            close_idle(pool);
+        }
+    }
+}
+
+fn is_read_only(error: &Error) -> bool {
+    matches!(error, Error::Store { cause, .. } if cause
+        .downcast_ref::<tokio_postgres::Error>()
+        .is_some_and(|e| e.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)))
+}

@@ -176,12 +176,13 @@ impl ExecutorHandle {
     /// began. On an error everything stays as it was.
     ///
     /// ```
-    /// # use serde::{Deserialize, Serialize};
-    /// # use turnabout::{Context, Executor, ExecutorHandle, Jobs, Task, TaskResult, TaskSettings};
+    /// # use turnabout::{Context, Executor, ExecutorHandle, Jobs, TaskResult, TaskSettings};
+    /// async fn echo(_: Context, args: serde_json::Value) -> TaskResult<serde_json::Value> {
+    ///     Ok(args)
+    /// }
+    ///
     /// # async fn example(jobs: Jobs, handle: ExecutorHandle) -> turnabout::Result<()> {
-    /// let echo = async |_: Context, args: serde_json::Value| Ok::<_, turnabout::TaskError>(args);
-    /// let tasks = Executor::new(&jobs).task_named(TaskSettings::named("echo"), move |cx, args| echo(cx, args));
-    /// handle.replace_tasks(tasks).await
+    /// handle.replace_tasks(Executor::new(&jobs).task_named(TaskSettings::named("echo"), echo)).await
     /// # }
     /// ```
     pub async fn replace_tasks<S>(&self, executor: super::Executor<S>) -> crate::Result<()> {

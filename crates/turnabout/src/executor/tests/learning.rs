@@ -1,6 +1,9 @@
 //! An executor that comes to know other tasks while it runs.
 
+use std::sync::Arc;
+
 use super::*;
+use crate::job::State;
 use crate::store::StoreOptions;
 use crate::store::model::Model;
 use crate::task::TaskSettings;
@@ -13,7 +16,7 @@ async fn other_tasks_are_known_from_now_on_and_what_runs_goes_on_as_it_began() {
             let go = Arc::clone(&go);
             async move {
                 go.acquire().await?.forget();
-                Ok(answer)
+                TaskResult::Ok(answer)
             }
         })
     };

@@ -21,8 +21,9 @@ const LAST_WRITES: Duration = Duration::from_secs(2);
 pub(super) async fn register(life: &Life) -> Result<()> {
     // Before it is sent: others may see it before we know.
     let sent = std::time::Instant::now();
+    let tasks = life.plan.tasks();
     life.store
-        .register(&life.info(), &life.plan.kind, &life.plan.registry.settings())
+        .register(&life.info(), &tasks.kind, &tasks.registry.settings())
         .await?;
     let mut troubles = life.health.lock().unwrap_or_else(PoisonError::into_inner);
     troubles.registered = true;

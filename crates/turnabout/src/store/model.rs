@@ -324,7 +324,15 @@ impl Store for Model {
 
     async fn register(&self, executor: &ExecutorInfo, _kind: &str, tasks: &[TaskSettings]) -> Result<()> {
         let tables = &mut *self.tables();
-        tables.executors.insert(executor.incarnation, executor.clone());
+        let beat = tables
+            .executors
+            .get(&executor.incarnation)
+            .map_or(executor.beat, |known| known.beat);
+        let known = ExecutorInfo {
+            beat,
+            ..executor.clone()
+        };
+        tables.executors.insert(executor.incarnation, known);
         tables.seen.insert(executor.incarnation, self.now());
         for task in tasks {
             tables.tasks.insert(task.name.clone(), task.clone());

@@ -34,6 +34,7 @@ mod extract;
 mod guard;
 mod info;
 mod jobs;
+mod metrics;
 mod openapi;
 mod problem;
 mod serve;
@@ -42,6 +43,8 @@ mod state;
 mod stream;
 mod summary;
 pub(crate) mod types;
+mod webhooks;
 
 pub(crate) use serve::{Bound, Server};
 pub(crate) use settings::ApiSettings;
+pub(crate) use webhooks::{On, TASK as WEBHOOK_TASK, Webhook};

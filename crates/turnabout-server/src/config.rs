@@ -24,9 +24,9 @@ pub(crate) mod value;
 
 pub(crate) use file::File;
 pub(crate) use flags::Flags;
-pub(crate) use kinds::{ExitCodes, ResultFrom, Stdin, StoreUrl};
+pub(crate) use kinds::{ExitCodes, LogFormat, ResultFrom, Stdin, StoreUrl};
 pub(crate) use show::{reference, show, show_json};
-pub(crate) use table::{Api, Executor, Group, Log, Store, Task, Token, Traces};
+pub(crate) use table::{Api, Executor, Group, Log, Store, Task, Token, Traces, Webhook};
 pub(crate) use trouble::{Origin, Trouble, Troubles};
 
 use section::Section;
@@ -46,6 +46,7 @@ pub(crate) struct Config {
     pub(crate) tasks: BTreeMap<String, Task>,
     pub(crate) groups: BTreeMap<String, Group>,
     pub(crate) tokens: BTreeMap<String, Token>,
+    pub(crate) webhooks: BTreeMap<String, Webhook>,
     /// Where values came from, by their full names: `executor.pool-size`, `tasks.ocr.command`. The rest are defaults.
     pub(crate) origins: BTreeMap<String, Origin>,
     /// The file that was read, if any.
@@ -128,13 +129,14 @@ impl Config {
     pub(crate) const FIXED: &[&str] = &["", "executor", "api", "log", "traces"];
 
     /// The sections of which there are as many as there are names.
-    const NAMED: &[&str] = &["tasks", "groups", "tokens"];
+    const NAMED: &[&str] = &["tasks", "groups", "tokens", "webhooks"];
 
     /// A further one of those.
     fn add(&mut self, section: &str, name: String) {
         match section {
             "tasks" => drop(self.tasks.insert(name, Task::default())),
             "groups" => drop(self.groups.insert(name, Group::default())),
+            "webhooks" => drop(self.webhooks.insert(name, Webhook::default())),
             _ => drop(self.tokens.insert(name, Token::default())),
         }
     }
@@ -155,6 +157,7 @@ impl Config {
             Some(("tasks", task)) => self.tasks.get(task).map(|task| task as &dyn Section),
             Some(("groups", group)) => self.groups.get(group).map(|group| group as &dyn Section),
             Some(("tokens", token)) => self.tokens.get(token).map(|token| token as &dyn Section),
+            Some(("webhooks", hook)) => self.webhooks.get(hook).map(|hook| hook as &dyn Section),
             _ => self.fixed(name),
         }
     }
@@ -164,6 +167,7 @@ impl Config {
             Some(("tasks", task)) => self.tasks.get_mut(task).map(|task| task as &mut dyn Section),
             Some(("groups", group)) => self.groups.get_mut(group).map(|group| group as &mut dyn Section),
             Some(("tokens", token)) => self.tokens.get_mut(token).map(|token| token as &mut dyn Section),
+            Some(("webhooks", hook)) => self.webhooks.get_mut(hook).map(|hook| hook as &mut dyn Section),
             _ => Some(match name {
                 "" => &mut self.store,
                 "executor" => &mut self.executor,
@@ -173,6 +177,25 @@ impl Config {
                 _ => return None,
             }),
         }
+    }
+
+    /// The settings that differ from those of another configuration, and take effect only at a start.
+    pub(crate) fn differing(&self, other: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        for section in Self::FIXED {
+            let (Some(own), Some(others)) = (self.fixed(section), other.fixed(section)) else {
+                continue;
+            };
+            let changed = own
+                .table()
+                .iter()
+                .filter(|setting| !setting.live && own.get(setting.field) != others.get(setting.field));
+            found.extend(changed.map(|setting| dotted(section, &setting.key())));
+        }
+        if self.tokens != other.tokens || self.webhooks != other.webhooks {
+            found.push("tokens or webhooks".to_owned());
+        }
+        found
     }
 
     /// Where a setting's value came from.

@@ -12,14 +12,26 @@ mod commands;
 mod crash;
 #[path = "program/database.rs"]
 mod database;
+#[path = "program/endpoints.rs"]
+mod endpoints;
+#[path = "program/events.rs"]
+mod events;
+#[path = "program/http.rs"]
+mod http;
 #[path = "program/line.rs"]
 mod line;
 #[path = "program/place.rs"]
 mod place;
+#[path = "program/roles.rs"]
+mod roles;
 #[path = "program/settings.rs"]
 mod settings;
+#[path = "program/tracing.rs"]
+mod tracing;
 #[path = "program/urls.rs"]
 mod urls;
+#[path = "program/webhooks.rs"]
+mod webhooks;
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -63,8 +75,27 @@ on_both_stores! {
     line::the_same_commands_work_on_a_server_and_on_a_database,
     line::jobs_are_submitted_from_a_file_and_from_standard_input,
     line::the_exit_code_of_a_wait_tells_how_the_job_ended,
+    settings::tasks_and_groups_change_while_the_server_runs,
+    tracing::a_run_belongs_to_the_trace_in_which_its_job_was_submitted,
+    endpoints::a_job_is_submitted_looked_at_and_changed_over_http,
+    endpoints::what_cannot_be_submitted_is_refused_and_said_why,
+    endpoints::jobs_are_listed_counted_and_changed_by_filter,
+    endpoints::the_whole_is_seen_at_a_glance,
+    roles::a_group_sees_and_changes_nothing_of_another_and_neither_does_an_owner,
+    roles::nobody_gets_around_the_guard,
+    roles::a_server_that_others_can_reach_needs_tokens,
+    events::two_hundred_readers_end_with_every_final_state_and_one_never_reads,
+    events::a_reader_goes_on_where_it_left_off_after_a_restart,
+    events::final_states_are_told_of_jobs_that_are_not_kept,
+    events::a_log_is_followed_to_its_jobs_end,
+    webhooks::a_webhook_is_told_what_becomes_of_jobs_until_it_has_heard,
     benchmark::every_scenario_of_the_benchmark_gives_results_and_a_table,
     benchmark::the_program_takes_part_in_a_comparison_with_other_queues,
+}
+
+#[test]
+fn servers_and_executors_share_one_database() {
+    events::servers_and_executors_share_one_database(&Place::on_postgres());
 }
 
 #[test]

@@ -149,7 +149,7 @@ async fn tables(client: &Client) -> Result<i64, tokio_postgres::Error> {
     Ok(client.query_one("select count(*) from demo_table", &[]).await?.get(0))
 }
 
-/// A table with three fields and two thousand rows.
+/// A table with three fields and five thousand rows.
 async fn make_tables(client: &Client) -> Result<(), tokio_postgres::Error> {
     client
         .batch_execute(
@@ -161,7 +161,7 @@ async fn make_tables(client: &Client) -> Result<(), tokio_postgres::Error> {
                  primary key (table_id, position));
              insert into demo_table (name) values ('Customers');
              insert into demo_field values (1, 'name'), (1, 'city'), (1, 'since');
-             insert into demo_row select 1, n, 'row ' || n from generate_series(0, 1999) n",
+             insert into demo_row select 1, n, 'row ' || n from generate_series(0, 4999) n",
         )
         .await
 }

@@ -191,8 +191,9 @@ impl<S> Context<S> {
         &self.core.jobs
     }
 
-    /// Submits a further job that belongs to this one: it inherits group, owner and meta, and records this job as
-    /// its parent. Say more about it, then await it.
+    /// Submits a further job that belongs to this one: it inherits group, owner and meta (and with it the trace context,
+    /// `traceparent`), and records this job as its parent. Say more about it, then await it; in a handler's transaction,
+    /// `.within(cx.transaction()?)`.
     pub fn submit<T: Task>(&self, task: T) -> Submit {
         self.core.jobs.submission(self.child(Submission::new(task)))
     }

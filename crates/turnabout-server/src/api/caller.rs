@@ -1,6 +1,6 @@
 //! Who asks, and what they may see.
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::request::Parts;
 use turnabout::Job;
 
@@ -65,6 +65,14 @@ impl Caller {
             (said, own) => Ok(said.or_else(|| own.map(ToOwned::to_owned))),
         };
         Ok((own("group", group, self.group())?, own("owner", owner, self.owner())?))
+    }
+}
+
+impl<S: Send + Sync> OptionalFromRequestParts<S> for Caller {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Self::Rejection> {
+        Ok(parts.extensions.get::<Self>().cloned())
     }
 }
 

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -25,6 +25,9 @@ const OPEN: [&str; 4] = ["/healthz", "/readyz", "/api/info/version", "/api/opena
 const DOCS: &str = "/api/docs";
 
 pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let begin = Instant::now();
+    let method = request.method().clone();
+    let matched = request.extensions().get::<MatchedPath>().cloned();
     let path = request.uri().path();
     let docs = path.starts_with(DOCS);
     let private = path.starts_with("/api/v1");
@@ -38,7 +41,23 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
         Err(problem) => problem.into_response(),
     };
     protect(response.headers_mut(), docs, private);
+    count(&method, matched.as_ref(), &response, begin);
     response
+}
+
+/// Paths are counted as they are described, not as they are asked for: of those there are few.
+fn count(method: &Method, path: Option<&MatchedPath>, response: &Response, begin: Instant) {
+    let path = path.map_or("other", MatchedPath::as_str).to_owned();
+    let status = response.status().as_u16().to_string();
+    let method = match *method {
+        Method::GET | Method::POST | Method::PUT | Method::DELETE | Method::HEAD | Method::OPTIONS => method.as_str(),
+        // Anything can be sent as a method.
+        _ => "other",
+    };
+    metrics::counter!("turnabout_http_requests_total", "method" => method.to_owned(), "path" => path.clone(),
+        "status" => status)
+    .increment(1);
+    metrics::histogram!("turnabout_http_request_seconds", "path" => path).record(begin.elapsed());
 }
 
 async fn answer(response: impl Future<Output = Response>, limit: Duration) -> Response {

@@ -20,7 +20,7 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use super::state::App;
 use super::types::{Code, Problem};
-use super::{events, executors, guard, info, jobs, summary};
+use super::{events, executors, guard, info, jobs, metrics, summary};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -46,6 +46,7 @@ fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(jobs::submit, jobs::list))
         .routes(routes!(jobs::submit_batch))
+        .routes(routes!(jobs::bulk))
         .routes(routes!(jobs::get, jobs::delete))
         .routes(routes!(jobs::cancel))
         .routes(routes!(jobs::restart))
@@ -65,6 +66,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(info::version))
         .routes(routes!(info::healthz))
         .routes(routes!(info::readyz))
+        .routes(routes!(metrics::metrics))
 }
 
 /// All routes, and what every request passes.

@@ -48,6 +48,7 @@ impl From<Error> for Problem {
         let text = error.to_string();
         match error {
             Error::Invalid { what, .. } => Self::invalid(what, text),
+            Error::Refused { .. } => Self::new(Code::Refused, text),
             Error::NotFound(_) => Self::new(Code::NotFound, text),
             Error::Conflict(what) => Self::new(Code::Conflict, text).field(what),
             Error::NotCancellable { .. } => Self::new(Code::NotCancellable, text),

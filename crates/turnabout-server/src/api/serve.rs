@@ -11,16 +11,16 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 use turnabout::{ExecutorHandle, Jobs};
 
 use super::guard::Peer;
-use super::openapi;
 use super::settings::ApiSettings;
 use super::state::{App, Inner};
+use super::{metrics, openapi, webhooks};
 use crate::auth::{Gate, Limit, Limiter};
 
 /// A connection says what it wants within this time.
@@ -58,6 +58,7 @@ impl Server {
         let settings = self.settings;
         let address = settings.address;
         let gate = Gate::new(address, settings.tokens.clone(), settings.jwt.as_ref())?;
+        metrics::recorder()?;
         let listener = TcpListener::bind(address)
             .await
             .with_context(|| format!("cannot listen on {address}; is another server running?"))?;
@@ -68,6 +69,7 @@ impl Server {
             guesses: Limiter::new(GUESSES),
             settings,
             executor: None,
+            gauges: Mutex::default(),
             stop: self.stop,
             ending: CancellationToken::new(),
         };
@@ -90,6 +92,7 @@ impl Server {
             guesses: Limiter::new(GUESSES),
             settings,
             executor: None,
+            gauges: Mutex::default(),
             stop: self.stop,
             ending: CancellationToken::new(),
         }))
@@ -119,6 +122,9 @@ impl Bound {
     pub(crate) async fn run(self, shutdown: CancellationToken) -> anyhow::Result<()> {
         let app: App = Arc::new(self.app);
         let router = openapi::router(Arc::clone(&app))?;
+        for hook in app.settings.webhooks.clone() {
+            tokio::spawn(webhooks::run(Arc::clone(&app), hook));
+        }
         let connections = TaskTracker::new();
         let room = Arc::new(Semaphore::new(app.settings.connections));
         loop {

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use super::webhooks::Webhook;
 use crate::auth::{JwtSettings, Limit, StaticToken};
 
 /// How the API is served, to whom, and within which limits.
@@ -20,8 +21,12 @@ pub(crate) struct ApiSettings {
     pub(crate) hosts: Vec<String>,
     /// Web pages of these origins may call the API, such as `https://app.example.org`. None unless said.
     pub(crate) cors: Vec<String>,
+    /// Whether `/metrics` has numbers for each group. There may be very many.
+    pub(crate) group_metrics: bool,
     /// Whether `/metrics` can be read without a token.
     pub(crate) open_metrics: bool,
+    /// Who is told what becomes of jobs.
+    pub(crate) webhooks: Vec<Webhook>,
     /// A request's body has no more bytes.
     pub(crate) max_body: usize,
     /// A request's head has no more bytes.
@@ -48,7 +53,9 @@ impl Default for ApiSettings {
             },
             hosts: Vec::new(),
             cors: Vec::new(),
+            group_metrics: false,
             open_metrics: false,
+            webhooks: Vec::new(),
             max_body: 8 << 20,
             max_head: 32 << 10,
             timeout: Duration::from_secs(30),

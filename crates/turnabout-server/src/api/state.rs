@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use turnabout::{Error, ExecutorHandle, Job, JobId, Jobs};
 
 use super::caller::Caller;
+use super::metrics::Gauges;
 use super::settings::ApiSettings;
 use super::types::Problem;
 use crate::auth::{Gate, Limiter};
@@ -24,6 +25,8 @@ pub(super) struct Inner {
     pub(super) guesses: Limiter,
     /// The executor beside this server, if there is one.
     pub(super) executor: Option<Arc<ExecutorHandle>>,
+    /// What was last told about the store.
+    pub(super) gauges: tokio::sync::Mutex<Gauges>,
     /// Ends the whole program, as a signal would.
     pub(super) stop: CancellationToken,
     /// Cancelled when this server ends: streams end then.

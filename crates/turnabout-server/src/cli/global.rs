@@ -22,7 +22,7 @@ pub(crate) struct Global {
     /// Ask a server instead of a database: `http://HOST:7878`
     #[arg(long, value_name = "URL", env = "TURNABOUT_SERVER", global = true)]
     server: Option<String>,
-    /// A file that holds the token for the server; TURNABOUT_TOKEN may hold the token itself
+    /// A file that holds the token for the server; `TURNABOUT_TOKEN` may hold the token itself
     #[arg(long, value_name = "FILE", env = "TURNABOUT_TOKEN_FILE", global = true)]
     token_file: Option<PathBuf>,
 }

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 
 use super::kinds::JwtSigned;
 use super::{Api, Config, Token};
-use crate::api::ApiSettings;
+use crate::api::{ApiSettings, On, Webhook};
 use crate::auth::{JwtAlgorithm, JwtSettings, Limit, Role, StaticToken};
 
 impl Config {
@@ -25,6 +25,12 @@ impl Config {
             hosts: api.hosts.clone(),
             cors: api.cors_origins.clone(),
             open_metrics: api.open_metrics,
+            group_metrics: api.group_metrics,
+            webhooks: self
+                .webhooks
+                .iter()
+                .map(|(name, hook)| webhook(name, hook))
+                .collect::<anyhow::Result<_>>()?,
             max_body: usize::try_from(api.max_body.0).unwrap_or(usize::MAX),
             max_head: usize::try_from(api.max_head.0).unwrap_or(usize::MAX),
             timeout: api.timeout,
@@ -33,6 +39,23 @@ impl Config {
             shutdown: api.shutdown,
         })
     }
+}
+
+/// Whom a webhook tells what.
+pub(super) fn webhook(name: &str, hook: &super::Webhook) -> anyhow::Result<Webhook> {
+    anyhow::ensure!(
+        hook.url.starts_with("http://") || hook.url.starts_with("https://"),
+        "`url` is the address that is told, such as \"https://app.example.org/turnabout\""
+    );
+    let on = hook.on.iter().map(|word| {
+        let known = On::ALL.into_iter().find(|on| on.as_str() == word);
+        known.with_context(|| format!("`on`: `{}` is none of submitted, stuck, final", word.escape_debug()))
+    });
+    Ok(Webhook {
+        name: name.to_owned(),
+        group: hook.group.clone(),
+        on: on.collect::<anyhow::Result<_>>()?,
+    })
 }
 
 fn static_token(name: &str, token: &Token) -> anyhow::Result<StaticToken> {

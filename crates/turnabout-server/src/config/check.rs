@@ -64,6 +64,11 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
             complain(&format!("tokens.{name}"), error.to_string());
         }
     }
+    for (name, hook) in &config.webhooks {
+        if let Err(error) = super::access::webhook(name, hook) {
+            complain(&format!("webhooks.{name}"), error.to_string());
+        }
+    }
     for (name, task) in &config.tasks {
         for (key, message) in task_mistakes(name, task, config) {
             let full = if key.is_empty() {

@@ -23,7 +23,7 @@ use crate::config::{ExitCodes, ResultFrom, Stdin, Task};
 use group::Group;
 use output::{Allowance, Output, Stream};
 
-/// The exit code that asks for another attempt, whatever else is configured (EX_TEMPFAIL).
+/// The exit code that asks for another attempt, whatever else is configured (`EX_TEMPFAIL`).
 const TRY_AGAIN: i32 = 75;
 /// When the program has ended, whoever it left behind with its output has so long to let go of it.
 const LAST_WORDS: Duration = Duration::from_secs(2);

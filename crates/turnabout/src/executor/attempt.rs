@@ -14,6 +14,7 @@ use super::hand::{Held, Stop};
 use super::life::{Backoff, Bill, Life};
 use super::registry::Known;
 use super::transaction;
+use crate::clock::until;
 use crate::context::Core;
 use crate::error::panic_message;
 use crate::job::Described;
@@ -49,7 +50,8 @@ type Done = Result<TaskResult<Option<String>>, Box<dyn Any + Send>>;
 /// Runs one job, from its start to what became of it.
 pub(super) async fn run(life: &Life, held: Arc<Held>) {
     // A task that we do not know is never given to us.
-    let task = life.plan.registry.get(&held.job.task);
+    let tasks = life.plan.tasks();
+    let task = tasks.registry.get(&held.job.task);
     let started = match task {
         Some(task) => start(life, &held, task).await.map(|open| (task, open)),
         None => None,
@@ -89,6 +91,10 @@ async fn start(life: &Life, held: &Arc<Held>, task: &Known) -> Option<Open> {
         return None;
     }
     held.begin(life.watch());
+    // Of one that was tried before, it is not known since when it waits.
+    let first = held.job.attempts == 0 && held.job.interruptions == 0;
+    let waited = first.then(|| until(held.job.submitted, life.store.clock().now()));
+    task.meter.started(&held.job.task, waited);
     if !held.marked.is_known() {
         life.hand.unmarked.notify_one();
     }

@@ -35,10 +35,9 @@ pub(super) async fn settle_in(plan: &mut Plan) -> Result<Option<Box<dyn IdLock>>
                     return Ok(Some(lock));
                 }
             }
-            Occupied::Taken { .. } => {}
             // Whoever is registered may be alive.
             Occupied::Untold if named(&*store, &plan.name).await?.is_empty() => return Ok(None),
-            Occupied::Untold => {}
+            Occupied::Taken { .. } | Occupied::Untold => {}
         }
     }
     Err(Error::IdTaken { id: host })

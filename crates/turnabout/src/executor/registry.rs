@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::hooks::HookHandler;
+use super::meter::Meter;
 use crate::context::{Context, Core, HookContext};
 use crate::error::{Error, Result, panic_message};
 use crate::hook::{Hook, Hooks, LIMIT, guard};
@@ -36,6 +37,7 @@ pub(crate) struct Known {
     pub(super) blocking: bool,
     /// Whether the handler is given a transaction.
     pub(super) transaction: Option<Isolation>,
+    pub(super) meter: Meter,
     beside: Beside,
 }
 
@@ -166,6 +168,7 @@ impl Registry {
             handler,
             blocking: false,
             transaction,
+            meter: Meter::default(),
             beside: Beside::default(),
         };
         if self.tasks.insert(name.clone(), known).is_some() {

@@ -12,6 +12,7 @@ mod hooks;
 mod identity;
 mod idle;
 mod inline;
+mod learning;
 mod leases;
 mod logging;
 mod outages;

@@ -64,6 +64,7 @@ pub(super) async fn conclude(life: &Life, mut ending: Ending, mut open: Open) ->
     let error = match settled {
         Ok(Settled::Done) => {
             super::attempt::bill(life, &ending);
+            finisher::count(life, &ending, &settle);
             finisher::put_away(life, &ending.held);
             return None;
         }

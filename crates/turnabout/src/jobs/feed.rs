@@ -19,7 +19,7 @@ use crate::store::Store;
 use crate::store::overview::Whose;
 
 /// So many notes wait for a follower; one that is further behind begins anew.
-const WAITING: usize = 64;
+const WAITING: usize = 256;
 /// So many callers wait for the hub.
 const JOINING: usize = 256;
 /// So many jobs may be followed by their ids.
@@ -48,6 +48,11 @@ impl Interest {
 pub struct Position {
     epoch: i64,
     number: i64,
+}
+
+impl Position {
+    /// Before all that is known: changes of the last minutes, if someone watched then.
+    pub const OLDEST: Self = Self { epoch: -1, number: 0 };
 }
 
 impl fmt::Display for Position {

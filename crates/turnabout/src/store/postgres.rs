@@ -267,7 +267,7 @@ impl Store for PostgresStore {
     }
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
-        self.within(PATIENCE, "settling jobs", self.write_outcomes(executor, jobs))
+        self.within(PATIENCE, "settling jobs", Box::pin(self.write_outcomes(executor, jobs)))
             .await
     }
 
@@ -310,7 +310,8 @@ impl Store for PostgresStore {
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
-        self.again("changing jobs", || self.happen(which.clone(), event)).await
+        self.again("changing jobs", || Box::pin(self.happen(which.clone(), event)))
+            .await
     }
 
     async fn promote(&self, limit: u32) -> Result<Promoted> {
@@ -322,13 +323,11 @@ impl Store for PostgresStore {
     }
 
     async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
-        // Looked up elsewhere: a heartbeat waits for nothing but its answer.
-        self.ear.look_for_watchers();
         self.beat(executor, beat).await
     }
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        self.again("burying a silent executor", || self.bury(executor, beat))
+        self.again("burying a silent executor", || Box::pin(self.bury(executor, beat)))
             .await
     }
 

@@ -1,16 +1,21 @@
-//! Lists of jobs.
+//! Lists of jobs, and changes of all that match.
 
 use axum::Json;
 use axum::extract::State;
+use turnabout::jobs::{Bulk, List};
 use turnabout::{JobId, State as JobState};
 
 use super::super::caller::Caller;
-use super::super::extract::Ask;
+use super::super::extract::{Ask, Body};
 use super::super::state::App;
-use super::super::types::{JobPage, ListQuery, Problem};
+use super::super::types::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery, Problem};
 
 /// So many jobs may be asked for by id.
 const MAX_IDS: usize = 1000;
+/// Counting stops here.
+const COUNTED: u32 = 10_000;
+/// So many jobs are changed by one call, about.
+const CHANGED: u32 = 10_000;
 
 /// List jobs
 ///
@@ -23,8 +28,7 @@ pub(in super::super) async fn list(
     Ask(query): Ask<ListQuery>,
 ) -> Result<Json<JobPage>, Problem> {
     if let Some(ids) = &query.ids {
-        let ids = parse_ids(ids)?;
-        let mut jobs = app.jobs.get_many(&ids).await?;
+        let mut jobs = app.jobs.get_many(&parse_ids(ids)?).await?;
         jobs.retain(|job| caller.sees(job));
         return Ok(Json(JobPage {
             jobs: jobs.into_iter().map(Into::into).collect(),
@@ -32,33 +36,106 @@ pub(in super::super) async fn list(
             count: None,
         }));
     }
-    let mut list = app.jobs.list().limit(query.limit.unwrap_or(100));
+    let list = narrow(app.jobs.list(), &caller, &query)?;
+    let count = match query.count {
+        true => Some(count(list.clone().count(COUNTED + 1).await?)),
+        false => None,
+    };
+    let page = list.await?;
+    Ok(Json(JobPage {
+        jobs: page.jobs.into_iter().map(Into::into).collect(),
+        next: page.next,
+        count,
+    }))
+}
+
+fn count(jobs: u64) -> Count {
+    Count {
+        jobs: jobs.min(COUNTED.into()),
+        more: jobs > COUNTED.into(),
+    }
+}
+
+/// Change many jobs
+///
+/// Cancels, restarts or deletes all jobs that match and whose state allows it, about 10,000 of them by one call; with
+/// `dry_run` only says how many there are.
+#[utoipa::path(post, path = "/api/v1/jobs/bulk", tag = "jobs", operation_id = "changeJobs", request_body = BulkRequest,
+    responses((status = 200, body = BulkOutcome, description = "How many")))]
+pub(in super::super) async fn bulk(
+    State(app): State<App>,
+    caller: Caller,
+    Body(request): Body<BulkRequest>,
+) -> Result<Json<BulkOutcome>, Problem> {
+    let query = &request.filter;
+    for (field, said) in [
+        ("ids", query.ids.is_some()),
+        ("limit", query.limit.is_some()),
+        ("count", query.count),
+    ] {
+        if said {
+            return Err(Problem::invalid(
+                field,
+                format!("`{field}` is for lists, not for changes of all that match"),
+            ));
+        }
+    }
+    let list = narrow(app.jobs.list(), &caller, query)?;
+    let verb = match request.action {
+        BulkVerb::Cancel => Bulk::Cancel,
+        BulkVerb::Restart => Bulk::Restart,
+        BulkVerb::Delete => Bulk::Delete,
+    };
+    if request.dry_run {
+        let matched = list.bulk_count(verb, CHANGED + 1).await?;
+        return Ok(Json(BulkOutcome {
+            matched: matched.min(CHANGED.into()),
+            changed: 0,
+            skipped: 0,
+            more: matched > CHANGED.into(),
+        }));
+    }
+    let done = list.bulk(verb, CHANGED).await?;
+    tracing::info!(verb = ?request.action, changed = done.changed, skipped = done.skipped, "many jobs were changed");
+    Ok(Json(BulkOutcome {
+        matched: done.changed + done.skipped,
+        changed: done.changed,
+        skipped: done.skipped,
+        more: done.more,
+    }))
+}
+
+/// Of all jobs, those that are asked for and that the caller may see.
+fn narrow(list: List, caller: &Caller, query: &ListQuery) -> Result<List, Problem> {
+    let mut list = list.limit(query.limit.unwrap_or(100));
     if let Some(states) = &query.state {
         for state in parse_states(states)? {
             list = list.state(state);
         }
     }
-    if let Some(task) = query.task {
-        list = list.task(task);
+    let (group, owner) = caller.place(query.group.clone(), query.owner.clone())?;
+    let texts: [(&Option<String>, fn(List, String) -> List); 5] = [
+        (&query.task, List::task),
+        (&group, List::group),
+        (&owner, List::owner),
+        (&query.queue, List::queue),
+        (&query.search, List::subject),
+    ];
+    for (text, narrow) in texts {
+        if let Some(text) = text {
+            list = narrow(list, text.clone());
+        }
     }
-    if let Some(group) = query.group {
-        list = list.group(group);
+    if let Some(since) = query.since {
+        list = list.since(since);
     }
-    if let Some(owner) = query.owner {
-        list = list.owner(owner);
-    }
-    if let Some(queue) = query.queue {
-        list = list.queue(queue);
+    if let Some(until) = query.until {
+        list = list.until(until);
     }
     if let Some(before) = query.before {
         list = list.before(before);
     }
-    let page = list.await?;
-    Ok(Json(JobPage {
-        jobs: page.jobs.into_iter().map(Into::into).collect(),
-        next: page.next,
-        count: None,
-    }))
+    Ok(list)
 }
 
 pub(in super::super) fn parse_ids(text: &str) -> Result<Vec<JobId>, Problem> {
@@ -75,7 +152,7 @@ pub(in super::super) fn parse_ids(text: &str) -> Result<Vec<JobId>, Problem> {
 }
 
 /// The states that are meant: those named, or all but those named with `!`.
-pub(super) fn parse_states(text: &str) -> Result<Vec<JobState>, Problem> {
+fn parse_states(text: &str) -> Result<Vec<JobState>, Problem> {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
         let (list, word) = match word.strip_prefix('!') {

@@ -17,6 +17,8 @@ pub(crate) struct BriefView {
     pub(crate) id: JobId,
     /// The task that it runs.
     pub(crate) task: String,
+    /// A line about it, for people.
+    pub(crate) subject: Option<String>,
     /// Whose turn it takes.
     pub(crate) group: String,
     /// Who, inside the group, submitted it.
@@ -62,6 +64,7 @@ impl From<&Brief> for BriefView {
         Self {
             id: job.id,
             task: job.task.clone(),
+            subject: job.subject.clone(),
             group: job.group.clone(),
             owner: job.owner.clone(),
             queue: job.queue.clone(),

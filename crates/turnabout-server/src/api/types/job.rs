@@ -92,7 +92,7 @@ impl From<Job> for JobView {
         Self {
             id: job.id,
             task: job.task,
-            subject: None,
+            subject: job.subject,
             group: job.group,
             owner: job.owner,
             queue: job.queue,

@@ -1,16 +1,20 @@
 //! What went wrong (RFC 9457), with a code that programs can rely on.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// Defines the codes: one list gives the name, the status and the title.
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $status:literal $word:literal $title:literal),+ $(,)?) => {
         /// What went wrong, for programs. These words do not change.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub(crate) enum Code { $($(#[$doc])* #[serde(rename = $word)] $name),+ }
 
         impl Code {
+            /// All words.
+            const WORDS: &[&str] = &[$($word),+];
+
             /// The status of a response.
             pub(crate) const fn status(self) -> u16 { match self { $(Self::$name => $status),+ } }
 
@@ -61,6 +65,18 @@ codes! {
     /// It took too long.
     Timeout = 504 "timeout" "It took too long",
 }
+
+impl PartialSchema for Code {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("What went wrong, for programs. These words do not change."))
+            .enum_values(Some(Self::WORDS.iter().copied()))
+            .into()
+    }
+}
+
+impl ToSchema for Code {}
 
 /// What went wrong, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]

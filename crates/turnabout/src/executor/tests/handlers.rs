@@ -146,6 +146,9 @@ async fn a_snooze_does_not_count(world: &World) {
     assert_eq!(job.error, None);
 }
 
+/// A trace context, as the W3C has it.
+const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
 async fn children_inherit_from_their_parent(world: &World) {
     async fn parent(cx: Context, _: Play) -> TaskResult<JobId> {
         let child = cx.submit(Echo("child".into())).meta("step", "2").await?;
@@ -156,7 +159,8 @@ async fn children_inherit_from_their_parent(world: &World) {
         .submit(Play("top".into()))
         .group("acme/a")
         .owner("ada")
-        .meta("locale", "en");
+        .meta("locale", "en")
+        .meta("traceparent", TRACE);
     let top = top.await.expect("submitted").id;
     drain(Executor::new(&jobs).task(parent).task(echo))
         .await
@@ -175,7 +179,7 @@ async fn children_inherit_from_their_parent(world: &World) {
         (Some(top), "acme/a", Some("ada"))
     );
     let meta: Vec<_> = child.meta.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-    assert_eq!(meta, [("locale", "en"), ("step", "2")]);
+    assert_eq!(meta, [("locale", "en"), ("step", "2"), ("traceparent", TRACE)]);
 }
 
 #[derive(Serialize, Deserialize)]

@@ -42,6 +42,8 @@ fn messages(lines: &[Line]) -> Vec<&str> {
 async fn chatter(cx: Context<impl Send + Sync>, task: Play) -> TaskResult {
     for n in 0..task.0.parse::<u32>()? {
         cx.log().info(n);
+        let waiting = cx.log().buffer().len();
+        assert!(waiting <= LogLimits::default().buffer, "{waiting} lines take up memory");
     }
     Ok(())
 }
@@ -262,40 +264,5 @@ async fn foreign_logs_do_not_exist(world: &World) {
         assert!(matches!(stranger.logs(id).await, Err(Error::NotFound(_))));
         let followed = stranger.follow_logs(id).next().await;
         assert!(matches!(followed, Some(Err(Error::NotFound(_)))), "{followed:?}");
-    }
-}
-
-#[cfg(feature = "log-layer")]
-#[tokio::test]
-async fn events_inside_a_handler_are_lines_of_its_log() {
-    use tracing::Instrument as _;
-    use tracing_subscriber::layer::SubscriberExt as _;
-
-    async fn trace(cx: Context, task: Play) -> TaskResult {
-        tracing::info!(pages = 3, name = %task.0, "reading");
-        tracing::debug!("left out");
-        cx.log().info("written");
-        let deep = async { tracing::warn!(error = "none", "deep inside") };
-        let deep = deep.instrument(tracing::info_span!("part", n = 1));
-        tokio::spawn(deep.instrument(tracing::Span::current())).await?;
-        tokio::spawn(async { tracing::info!("nobody's") }).await?;
-        Ok(())
-    }
-    let subscriber = tracing_subscriber::registry().with(crate::log::layer());
-    let _guard = tracing::subscriber::set_default(subscriber);
-    let jobs = Jobs::on(crate::store::model::Model::new(crate::store::StoreOptions::default()));
-    let ids = [
-        jobs.submit(Play("one".into())).await.expect("submitted").id,
-        jobs.submit(Play("two".into())).await.expect("submitted").id,
-    ];
-    drain(Executor::new(&jobs).task(trace)).await.expect("drained");
-    for (id, name) in ids.into_iter().zip(["one", "two"]) {
-        let lines = all(&jobs, id).await;
-        let reading = format!("reading pages=3 name={name}");
-        assert_eq!(
-            messages(&lines),
-            [reading.as_str(), "written", "deep inside error=none"]
-        );
-        assert_eq!(lines[2].level, Level::Warn);
     }
 }

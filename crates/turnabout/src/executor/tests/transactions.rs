@@ -42,6 +42,7 @@ async fn write<const LEVEL: u8>(cx: Context<Stage>, task: Write<LEVEL>) -> TaskR
     for _ in 0..3 {
         tx.execute(&insert, &[&cx.job().0]).await?;
     }
+    cx.log().info("half way");
     let _ = cx.progress().step("half way");
     let _ = cx.progress().set(50);
     let _ = cx.state().began.send((task.how.clone(), cx.job()));
@@ -77,8 +78,11 @@ async fn write<const LEVEL: u8>(cx: Context<Stage>, task: Write<LEVEL>) -> TaskR
             kept.release().await?;
             let undone = tx.savepoint().await?;
             tx.execute(&insert, &[&cx.job().0]).await?;
+            let deeper = tx.savepoint().await?;
             drop(tx.execute("select 1/0", &[]).await);
+            // In whatever order.
             drop(undone);
+            drop(deeper);
             Ok(4)
         }
         "child" => {
@@ -182,6 +186,7 @@ macro_rules! places {
 mod colliding;
 mod dying;
 mod own;
+mod using;
 
 places![
     a_success_and_its_rows_are_there_together,
@@ -192,11 +197,7 @@ places![
     a_job_that_was_taken_away_leaves_no_rows,
     while_it_runs_others_see_its_progress_and_no_rows,
     a_statement_under_way_is_stopped_with_its_handler,
-    a_handler_cannot_end_its_transaction,
-    savepoints_are_undone_unless_released,
-    a_child_shares_the_fate_of_the_transaction,
     a_place_under_a_cap_is_given_back,
-    the_transaction_is_of_no_use_afterwards,
     jobs_that_are_not_kept_are_gone_after_the_commit,
 ];
 
@@ -348,6 +349,11 @@ async fn while_it_runs_others_see_its_progress_and_no_rows(place: &Place<'_>) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     assert_eq!((job.state, job.step.as_deref()), (State::Running, Some("half way")));
+    let there = jobs_of(&elsewhere);
+    while there.logs(id).await.expect("a page").lines.is_empty() {
+        assert!(since.elapsed() < Duration::from_secs(20), "no line of its log");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     assert_eq!(place.rows().await, 0);
     seats.curtain.cancel();
     assert_eq!(ended(&place.jobs, id).await.state, State::Success);
@@ -379,30 +385,6 @@ async fn a_statement_under_way_is_stopped_with_its_handler(place: &Place<'_>) {
         .expect("locked");
 }
 
-async fn a_handler_cannot_end_its_transaction(place: &Place<'_>) {
-    let job = place.run::<0>("commit").await;
-    assert_eq!(job.state, State::Failed, "for good: it would do the same again");
-    assert!(
-        job.error
-            .as_deref()
-            .is_some_and(|e| e.contains("leave commit and rollback")),
-        "{job:?}"
-    );
-}
-
-async fn savepoints_are_undone_unless_released(place: &Place<'_>) {
-    assert_eq!(place.run::<0>("savepoint").await.state, State::Success);
-    assert_eq!(place.rows().await, 4);
-}
-
-async fn a_child_shares_the_fate_of_the_transaction(place: &Place<'_>) {
-    let parent = place.run::<0>("child").await;
-    let children = place.jobs.list().task("echo").await.expect("a list").jobs;
-    assert_eq!((children.len(), children[0].parent), (1, Some(parent.id)));
-    assert_eq!(place.run::<0>("childless").await.state, State::Stuck);
-    assert_eq!(place.jobs.list().task("echo").await.expect("a list").jobs.len(), 1);
-}
-
 async fn a_place_under_a_cap_is_given_back(place: &Place<'_>) {
     place.jobs.group("default").max_running(Some(1)).await.expect("set");
     let (stage, _seats) = stage();
@@ -413,19 +395,6 @@ async fn a_place_under_a_cap_is_given_back(place: &Place<'_>) {
     assert_eq!(place.rows().await, 18, "each had its place in turn");
     let counts = place.jobs.counts().await.expect("counted");
     assert_eq!((counts.ended, counts.ready), (6, 0));
-}
-
-async fn the_transaction_is_of_no_use_afterwards(place: &Place<'_>) {
-    let (sender, mut leaked) = mpsc::unbounded_channel::<Context>();
-    let executor = Executor::new(&place.jobs).task(move |cx: Context, _: Write<0>| {
-        let _ = sender.send(cx);
-        async { Ok::<_, TaskError>(()) }
-    });
-    place.jobs.submit(place.write::<0>("x")).await.expect("submitted");
-    drain(executor).await.expect("drained");
-    let cx = leaked.recv().await.expect("it leaked");
-    let error = cx.transaction().expect("it had one").execute("select 1", &[]).await;
-    assert!(error.expect_err("it is over").to_string().contains("has ended"));
 }
 
 async fn jobs_that_are_not_kept_are_gone_after_the_commit(place: &Place<'_>) {

@@ -1,5 +1,7 @@
 //! The hub: one loop that reads and tells. Reads are never made side by side, so that what is told never goes back.
 
+mod doubts;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,16 +25,12 @@ const SOONEST: Duration = Duration::from_millis(20);
 const RENEW: Duration = Duration::from_secs(5);
 /// .. for so long, so that a server that is started again finds what happened meanwhile.
 const HOLD: Duration = Duration::from_mins(3);
-/// Jobs that have not ended are looked at so long after they were last heard of, lest a hint got lost.
-const DOUBT: Duration = Duration::from_secs(5);
 /// So many hints are read at once.
 const HINTS: u32 = 5000;
 /// So many hints are caught up with; whoever missed more begins anew.
 const CATCH_UP: usize = 20_000;
 /// So many jobs are read at once.
 const PORTION: usize = 500;
-/// So many jobs are kept an eye on.
-const DOUBTED: usize = 100_000;
 
 struct Follower {
     interest: Interest,
@@ -49,6 +47,8 @@ struct Hub {
     open: HashMap<JobId, (Instant, Arc<Brief>)>,
     /// In the order in which they are to be looked at.
     doubts: VecDeque<(Instant, JobId)>,
+    /// Jobs that are not there any longer, and since when that is known: a hint may still tell what they were at their end.
+    missing: HashMap<JobId, (Instant, Hint)>,
 }
 
 /// Tells followers until nobody can join any longer.
@@ -59,6 +59,7 @@ pub(super) async fn run(store: Arc<dyn Store>, mut joins: mpsc::Receiver<Join>) 
         place: Position::default(),
         open: HashMap::new(),
         doubts: VecDeque::new(),
+        missing: HashMap::new(),
     };
     while let Some(join) = joins.recv().await {
         // Subscribed to only while someone follows: signals that nobody wants are not sent.
@@ -86,6 +87,7 @@ pub(super) async fn run(store: Arc<dyn Store>, mut joins: mpsc::Receiver<Join>) 
         }
         hub.open.clear();
         hub.doubts.clear();
+        hub.missing.clear();
     }
 }
 
@@ -181,6 +183,14 @@ impl Hub {
     async fn catch_up(&mut self, interest: &Interest, from: Position) -> Option<Vec<Told>> {
         let overview = self.store.overview();
         let watched = overview.watch(HOLD).await.ok()?;
+        let from = if from == Position::OLDEST {
+            Position {
+                epoch: watched.epoch,
+                number: watched.forgotten,
+            }
+        } else {
+            from
+        };
         if from.epoch != watched.epoch || from.number < watched.forgotten || from.number > watched.newest {
             return None;
         }
@@ -262,7 +272,20 @@ impl Hub {
             };
             let full = hints.len() == HINTS as usize;
             hints.retain(|hint| self.is_wanted(hint));
-            let told = self.look_up(&hints).await?;
+            let mut told = self.look_up(&hints).await?;
+            // What was told already is not told again, and that a job is gone not before its end had time to come.
+            told.retain(|told| match told {
+                Told::Job(job) => self.open.get(&job.id).is_none_or(|(_, known)| known != job),
+                Told::Gone(id) => {
+                    if let Some(hint) = hints.iter().find(|hint| hint.job == *id) {
+                        self.missing
+                            .entry(*id)
+                            .or_insert_with(|| (Instant::now(), hint.clone()));
+                    }
+                    false
+                }
+                _ => true,
+            });
             self.place.number = last;
             self.tell(&told, &hints);
             if !full {
@@ -270,6 +293,7 @@ impl Hub {
             }
         }
         self.doubt().await?;
+        self.miss();
         self.begin_anew().await;
         Ok(())
     }
@@ -328,82 +352,6 @@ impl Hub {
                 follower.behind = true;
             }
         }
-    }
-
-    /// Notes which jobs are open, to be looked at if nothing more is heard of them.
-    fn heard(&mut self, told: &[Told]) {
-        let now = Instant::now();
-        for told in told {
-            match told {
-                Told::Job(job) if !job.state.is_final() => {
-                    if self.open.insert(job.id, (now, Arc::clone(job))).is_none() {
-                        self.doubts.push_back((now, job.id));
-                    }
-                }
-                Told::Job(job) => drop(self.open.remove(&job.id)),
-                Told::Gone(id) => drop(self.open.remove(id)),
-                Told::Resync | Told::Ready => {}
-            }
-        }
-        while self.open.len() > DOUBTED
-            && let Some((_, id)) = self.doubts.pop_front()
-        {
-            self.open.remove(&id);
-        }
-    }
-
-    /// Looks at open jobs of which nothing was heard for long.
-    async fn doubt(&mut self) -> Result<()> {
-        let now = Instant::now();
-        let mut ids = Vec::new();
-        while ids.len() < PORTION
-            && let Some((since, id)) = self.doubts.front().copied()
-            && now.duration_since(since) >= DOUBT
-        {
-            self.doubts.pop_front();
-            match self.open.get(&id) {
-                Some((heard, _)) if now.duration_since(*heard) >= DOUBT => ids.push(id),
-                // Heard of since: its turn comes later.
-                Some((heard, _)) => self.doubts.push_back((*heard, id)),
-                None => {}
-            }
-        }
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let jobs = match self.store.get(&ids).await {
-            Ok(jobs) => jobs,
-            Err(error) => {
-                self.doubts.extend(ids.into_iter().map(|id| (now, id)));
-                return Err(error);
-            }
-        };
-        let mut found: HashMap<JobId, Brief> = jobs.iter().map(|job| (job.id, Brief::from(job))).collect();
-        let (mut told, mut hints) = (Vec::new(), Vec::new());
-        for id in ids {
-            let Some((_, known)) = self.open.remove(&id) else {
-                continue;
-            };
-            match found.remove(&id) {
-                Some(job) if job == *known => {
-                    self.open.insert(id, (now, known));
-                    self.doubts.push_back((now, id));
-                }
-                Some(job) => told.push(Told::Job(Arc::new(job))),
-                None => {
-                    told.push(Told::Gone(id));
-                    hints.push(Hint {
-                        number: self.place.number,
-                        job: id,
-                        group: known.group.clone(),
-                        owner: known.owner.clone(),
-                        last: None,
-                    });
-                }
-            }
-        }
-        self.tell(&told, &hints);
-        Ok(())
     }
 
     /// Whoever was behind and has room again is told so, and what there is.

@@ -1,10 +1,12 @@
 //! Limits on unfinished jobs, per owner and per group: exact, however many submit at once.
 
+use std::time::Duration;
+
 use super::world::settings;
 use super::{World, cases, job};
 use crate::error::{Error, Result};
 use crate::group::GroupSettings;
-use crate::job::JobId;
+use crate::job::{JobId, When};
 use crate::lifecycle::Event;
 use crate::store::{MaxUnfinished, NewJob, Setting, Submitted};
 use crate::task::TaskSettings;
@@ -182,6 +184,34 @@ async fn thirty_two_submits_at_once_store_exactly_the_allowed_number(world: &Wor
     assert_eq!(counts.iter().sum::<usize>(), 9, "{counts:?}");
 }
 
+/// By an own limit and by the published one, ready and delayed, one and many, with keys and without, here and there.
+async fn one_limit_holds_whichever_way_jobs_come(world: &World) {
+    let limited = TaskSettings {
+        max_unfinished: Some(11),
+        ..settings("work")
+    };
+    world.executor_with(&["default"], vec![limited]).await;
+    let there = world.elsewhere().await;
+    let submits = (0..32).map(|n: usize| {
+        let mut mine = of(Some("ada"), 11);
+        if n.is_multiple_of(2) {
+            mine.max_unfinished = MaxUnfinished::AsPublished;
+        }
+        if n.is_multiple_of(3) {
+            mine.when = When::After(Duration::from_mins(1));
+        }
+        let jobs = (0..[1, 1, 3, 60][n % 4]).map(|at| NewJob {
+            id: JobId::new(),
+            unique: (n % 5 == 4).then(|| format!("{n} {at}")),
+            ..mine.clone()
+        });
+        stored(if n.is_multiple_of(7) { &there } else { world }, jobs.collect())
+    });
+    let counts = futures_util::future::join_all(submits).await;
+    assert_eq!(counts.iter().sum::<usize>(), 11, "{counts:?}");
+    assert_eq!(world.all().await.len(), 11);
+}
+
 cases![
     an_owner_has_no_more_unfinished_jobs_of_a_task_than_allowed,
     an_ended_job_makes_room,
@@ -190,4 +220,5 @@ cases![
     a_job_that_exists_needs_no_room,
     of_several_with_one_key_none_gets_in_where_there_is_no_room,
     thirty_two_submits_at_once_store_exactly_the_allowed_number,
+    one_limit_holds_whichever_way_jobs_come,
 ];

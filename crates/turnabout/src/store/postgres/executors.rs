@@ -78,27 +78,25 @@ impl PostgresStore {
         let doubt = Doubt::about(&self.pulse);
         let client = self.pulse.get().await.map_err(no_connection)?;
         let now = self.options.clock.manual();
-        let (notify, echo) = (
-            client.prepare_cached(&self.sql.notify).await.map_err(&failed)?,
-            self.ear.beat(),
-        );
+        let echo = self.ear.beat();
         let (update, held, peers) = (
             client.prepare_cached(&self.sql.beat).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.held).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.peers).await.map_err(&failed)?,
         );
-        let (updated, held, peers, _) = futures_util::join!(
-            async { client.query_opt(&update, &[&executor, &beat, &now]).await },
+        let (updated, held, peers) = futures_util::join!(
+            async { client.query_opt(&update, &[&executor, &beat, &now, &echo]).await },
             async { client.query(&held, &[&executor]).await },
             client.query(&peers, &[]),
-            // Whether it went out is of no interest: whether it comes back is.
-            async { client.query(&notify, &[&echo]).await },
         );
         let updated = updated.map_err(&failed)?;
         doubt.dispel();
+        if let Some(row) = &updated {
+            self.watched_until(row.try_get(1).ok());
+        }
         Ok(Beat {
             alive: updated.is_some(),
-            draining: updated.is_some_and(|row| row.get(0)),
+            draining: updated.as_ref().is_some_and(|row| row.get(0)),
             held: held
                 .map_err(&failed)?
                 .iter()
@@ -133,11 +131,11 @@ impl PostgresStore {
             self.drop_marks(executor);
         }
         // On another connection, which sees them still.
-        let last = self.last_of(&lost).await;
+        let told = self.last_of(&lost).await;
         tx.commit().await.map_err(&failed)?;
         let ids = lost.iter().map(|job| job.id).collect();
         self.announce(&lost, &ids, !lost.is_empty());
-        self.hint_last(last, &ids);
+        self.hint_last(told, &ids);
         Ok(lost.len() as u32)
     }
 

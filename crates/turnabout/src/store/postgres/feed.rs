@@ -198,9 +198,13 @@ impl PostgresStore {
     /// Looks whether someone watches.
     pub(super) async fn look_for_watchers(&self) -> Result<()> {
         let rows = self.look("looking for watchers", &self.sql.feed, &[]).await?;
-        // Infinite at first: nobody ever watched.
-        self.feed.set(rows.first().and_then(|row| row.try_get(0).ok()));
+        self.watched_until(rows.first().and_then(|row| row.try_get(0).ok()));
         Ok(())
+    }
+
+    /// Someone watches until then. Infinite at first, which is no time: nobody ever watched.
+    pub(super) fn watched_until(&self, until: Option<Timestamp>) {
+        self.feed.set(until);
     }
 
     pub(super) async fn begin_watching(&self, hold: Duration) -> Result<Watched> {

@@ -166,11 +166,6 @@ impl Ear {
         self.next_echo().1
     }
 
-    /// Somebody may have begun to watch jobs.
-    pub(super) fn look_for_watchers(&self) {
-        self.hearing.watched.notify_one();
-    }
-
     /// Whether what others announce is heard.
     pub(super) fn hears(&self) -> bool {
         !self.hearing.deaf.load(Relaxed)

@@ -30,8 +30,17 @@ CREATE TABLE executor (
     queues      TEXT    NOT NULL,
     tasks       TEXT    NOT NULL,
     version     TEXT    NOT NULL,
-    beat        INTEGER NOT NULL
+    beat        INTEGER NOT NULL,
+    seen        INTEGER NOT NULL DEFAULT 0,
+    draining    INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE feed (
+    single    INTEGER NOT NULL PRIMARY KEY CHECK (single = 1),
+    epoch     INTEGER NOT NULL,
+    until     INTEGER NOT NULL,
+    forgotten INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE group_setting (
     "group"     TEXT    NOT NULL PRIMARY KEY,
@@ -42,6 +51,15 @@ CREATE TABLE group_setting (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX limited_groups ON group_setting ("group") WHERE max_unfinished IS NOT NULL;
+
+CREATE TABLE hint (
+    number  INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    job     BLOB    NOT NULL,
+    "group" TEXT    NOT NULL,
+    owner   TEXT,
+    told    INTEGER NOT NULL,
+    last    TEXT
+) STRICT;
 
 CREATE TABLE job (
     id            BLOB    NOT NULL PRIMARY KEY,

@@ -27,11 +27,12 @@ pub(super) fn is_ready(job: &NewJob) -> bool {
 }
 
 impl PostgresStore {
-    /// Stores jobs that are plain and ready: one statement, one round trip, one commit. All or none, but for those that
-    /// come under a limit: if there are any (`Some`), it says which of the others were stored.
-    pub(super) async fn insert_plain(&self, jobs: &[&NewJob]) -> Result<Option<HashSet<Uuid>>> {
+    /// Stores jobs that are plain and ready, each slice as it was submitted: one statement, one round trip, one commit. All
+    /// or none, but for the slices in which a job comes under a limit: if there are any (`Some`), it says which jobs of the
+    /// others were stored.
+    pub(super) async fn insert_plain(&self, calls: &[&[NewJob]]) -> Result<Option<HashSet<Uuid>>> {
         let client = self.client().await?;
-        if let Ok(stored) = tokio::time::timeout(PATIENCE, self.run_plain(&client, jobs)).await {
+        if let Ok(stored) = tokio::time::timeout(PATIENCE, self.run_plain(&client, calls)).await {
             return stored.map_err(failed("submitting"));
         }
         // Whatever it waits for, nobody else should wait behind it.
@@ -46,8 +47,13 @@ impl PostgresStore {
     async fn run_plain(
         &self,
         client: &Object,
-        jobs: &[&NewJob],
+        calls: &[&[NewJob]],
     ) -> Result<Option<HashSet<Uuid>>, tokio_postgres::Error> {
+        let jobs: Vec<&NewJob> = calls.iter().copied().flatten().collect();
+        let numbers: Vec<i32> = (0..)
+            .zip(calls)
+            .flat_map(|(number, call)| std::iter::repeat_n(number, call.len()))
+            .collect();
         let statement = client.prepare_cached(&self.sql.insert_plain).await?;
         let now = self.options.clock.manual();
         let here = self.local_executors();
@@ -70,7 +76,7 @@ impl PostgresStore {
         // A transaction, all of it in one round trip, for its settings: without them the server would make a new plan
         // each time, which takes three times as long as storing a job.
         let opening = Tx::begin(Mode::Durable);
-        let jobs: [&(dyn ToSql + Sync); 14] = [
+        let params: [&(dyn ToSql + Sync); 15] = [
             &now,
             &here,
             &ids,
@@ -85,10 +91,11 @@ impl PostgresStore {
             &meta,
             &subjects,
             &prepared,
+            &numbers,
         ];
         let (begun, stored, committed) = futures_util::join!(
             client.batch_execute(&opening),
-            client.query(&statement, &jobs),
+            client.query(&statement, &params),
             client.batch_execute("commit"),
         );
         begun?;

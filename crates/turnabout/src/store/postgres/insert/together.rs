@@ -161,8 +161,8 @@ async fn store_waiting(mut pen: Pen) {
 }
 
 async fn store(store: &PostgresStore, waiting: Vec<Waiting>) {
-    let jobs: Vec<&NewJob> = waiting.iter().flat_map(|w| &w.jobs).collect();
-    match store.insert_plain(&jobs).await {
+    let calls: Vec<&[NewJob]> = waiting.iter().map(|w| w.jobs.as_slice()).collect();
+    match store.insert_plain(&calls).await {
         Ok(stored) => {
             store.signal(Signal::Ready);
             let stored = stored.map(Arc::new);
@@ -173,7 +173,7 @@ async fn store(store: &PostgresStore, waiting: Vec<Waiting>) {
         // Something about one of them; the others must not suffer for it.
         Err(error) if waiting.len() > 1 && !error.is_transient() => {
             for w in waiting {
-                let alone = store.insert_plain(&w.jobs.iter().collect::<Vec<_>>()).await;
+                let alone = store.insert_plain(&[&w.jobs]).await;
                 store.signal(Signal::Ready);
                 answer(w, alone.map(|stored| stored.map(Arc::new)));
             }

@@ -245,17 +245,31 @@ async fn thirty_two_callers_store_exactly_the_allowed_number(place: &Place) {
     };
     let setting = crate::store::Setting::Group("small".to_owned(), settings);
     store.set(setting).await.expect("set");
-    for (call, allowed) in [
-        ("select turnabout.submit(task => 'scarce', owner => 'ada')", 5),
-        ("select turnabout.submit(task => 'any', \"group\" => 'small')", 7),
+    // Half of them by SQL, half as this process does it.
+    let scarce = NewJob {
+        task: "scarce".to_owned(),
+        owner: Some("ada".to_owned()),
+        ..job("default")
+    };
+    let small = job("small");
+    for (call, new, allowed) in [
+        ("select turnabout.submit(task => 'scarce', owner => 'ada')", scarce, 5),
+        ("select turnabout.submit(task => 'any', \"group\" => 'small')", small, 7),
     ] {
         let before = jobs(place, &client).await;
         let callers = join_all((0..32).map(|_| place.client())).await;
         let sql = call.replace("turnabout.", &format!("{}.", place.schema));
-        let outcomes = join_all(callers.iter().map(|client| client.batch_execute(&sql))).await;
-        let refused = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+        let by_sql = join_all(callers.iter().map(|client| client.batch_execute(&sql)));
+        let by_store = join_all((0..32).map(|_| {
+            let id = JobId::new();
+            store.submit(vec![NewJob { id, ..new.clone() }])
+        }));
+        let (by_sql, by_store) = tokio::join!(by_sql, by_store);
+        let refused = by_sql.iter().filter_map(|outcome| outcome.as_ref().err());
         let full = refused.filter(|e| e.code() == Some(&SqlState::CONFIGURATION_LIMIT_EXCEEDED));
-        assert_eq!(full.count(), 32 - allowed);
+        let refused = by_store.into_iter().flat_map(|outcome| outcome.expect("an answer"));
+        let full_there = refused.filter(|outcome| matches!(outcome, Err(Error::TooMany { .. })));
+        assert_eq!(full.count() + full_there.count(), 64 - allowed);
         assert_eq!(jobs(place, &client).await - before, allowed as i64);
     }
 }

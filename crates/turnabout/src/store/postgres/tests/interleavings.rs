@@ -206,7 +206,7 @@ async fn interleave(place: &Place, quarter: u64) {
 /// Holds what the clients were told against what the store says, and leaves nothing for the next round.
 async fn check(store: &Arc<PostgresStore>, seed: u64, ids: &[JobId], mut deeds: Vec<(Uuid, Deed)>) {
     deeds.sort_by_key(|(_, deed)| deed.to);
-    let story = || deeds.iter().map(|deed| format!("{deed:?}\n")).collect::<String>();
+    let told = || deeds.iter().map(|deed| format!("{deed:?}\n")).collect::<String>();
     let mut reaped: BTreeMap<Uuid, u64> = BTreeMap::new();
     let (mut successes, mut restarts) = (BTreeMap::new(), BTreeMap::new());
     let mut cancels: BTreeMap<JobId, u64> = BTreeMap::new();
@@ -243,26 +243,26 @@ async fn check(store: &Arc<PostgresStore>, seed: u64, ids: &[JobId], mut deeds: 
         assert!(
             job.claim.is_none() || job.state.is_final(),
             "seed {seed}: {job:?} is held\n{}",
-            story()
+            told()
         );
         let allowed = 1 + restarts.get(id).copied().unwrap_or(0);
         let count: i32 = successes.get(id).copied().unwrap_or(0);
         assert!(
             count <= allowed,
             "seed {seed}: {id} succeeded {count} times\n{}",
-            story()
+            told()
         );
         assert!(
             job.state != State::Success || count > 0,
             "seed {seed}: the dead made {id} succeed\n{}",
-            story()
+            told()
         );
         if cancels.contains_key(id) && !restarted.contains(id) {
             assert_eq!(
                 job.state,
                 State::Cancelled,
                 "seed {seed}: {id} was cancelled\n{}",
-                story()
+                told()
             );
         }
         if !job.state.is_final() {
@@ -277,13 +277,13 @@ async fn check(store: &Arc<PostgresStore>, seed: u64, ids: &[JobId], mut deeds: 
         (counts.ready, counts.parked, counts.held),
         (0, 0, 0),
         "seed {seed}\n{}",
-        story()
+        told()
     );
     let mut exec = executor(store, &["work"]).await;
     // Every place under the cap is free again.
     let places = add(store, ["capped"; 3].map(job).to_vec()).await;
     let taken = exec.take(3).await;
-    assert_eq!(taken.len(), 2, "seed {seed}: places under the cap\n{}", story());
+    assert_eq!(taken.len(), 2, "seed {seed}: places under the cap\n{}", told());
     exec.die().await;
     let end = store
         .change(Which::Ids(places), Event::Cancel)

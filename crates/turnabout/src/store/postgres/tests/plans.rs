@@ -289,7 +289,7 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
                 list([100, 100])
             ),
         ),
-        (Prepared::cold("beat", &sql.beat), format!("'{me}', 1, null")),
+        (Prepared::cold("beat", &sql.beat), format!("'{me}', 1, null, 'echo'")),
         (Prepared::cold("held", &sql.held), format!("'{me}'")),
         (Prepared::hot("read_live", &sql.read), live),
         (Prepared::hot("read_ended", &sql.read_ended), old),

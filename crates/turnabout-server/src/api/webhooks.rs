@@ -1,0 +1,211 @@
+//! Webhooks: what becomes of jobs is told to other programs, by jobs of their own.
+//!
+//! A follower for each webhook makes a job of each event; the task `webhook:NAME` sends it, signed, and is retried like any
+//! other. The ids of these jobs follow from what they tell, so that several servers (or one that was started again, and
+//! looks at the last minutes once more) make each of them once.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use turnabout::job::Brief;
+use turnabout::jobs::{Interest, Note, Position, Told};
+use turnabout::store::overview::Whose;
+use turnabout::{JobId, State, Submission};
+
+use super::state::App;
+use super::types::BriefView;
+
+/// The group of the jobs that tell of others.
+pub(crate) const GROUP: &str = "webhooks";
+/// How their tasks are called: this, and the webhook's name.
+pub(crate) const TASK: &str = "webhook:";
+/// So many events are remembered, so that they need not be submitted in vain.
+const REMEMBERED: usize = 50_000;
+/// A submit is told of if it was no longer ago.
+const RECENT: SignedDuration = SignedDuration::from_mins(5);
+/// An id may not be further ahead of its time.
+const AHEAD: SignedDuration = SignedDuration::from_hours(12);
+/// After trouble with the store.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum On {
+    /// A job was submitted.
+    Submitted,
+    /// An attempt has failed and will be tried again.
+    Stuck,
+    /// A job has ended.
+    Final,
+}
+
+impl On {
+    pub(crate) const ALL: [Self; 3] = [Self::Submitted, Self::Stuck, Self::Final];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Submitted => "submitted",
+            Self::Stuck => "stuck",
+            Self::Final => "final",
+        }
+    }
+}
+
+/// Whom to tell what. Where to, the task knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Webhook {
+    /// Its name.
+    pub(crate) name: String,
+    /// Only of this group's jobs.
+    pub(crate) group: Option<String>,
+    /// Only these events.
+    pub(crate) on: Vec<On>,
+}
+
+/// Follows jobs for one webhook, until the server ends.
+pub(super) async fn run(app: App, hook: Webhook) {
+    let begun = Timestamp::now();
+    let mut teller = Teller {
+        since: begun.checked_sub(RECENT).unwrap_or(begun),
+        hook,
+        seen: HashSet::new(),
+    };
+    let mut from = Position::OLDEST;
+    loop {
+        let interest = Interest {
+            whose: Whose {
+                group: teller.hook.group.clone(),
+                owner: None,
+            },
+            ..Interest::default()
+        };
+        let followed = async {
+            match app.jobs.follow(interest, Some(from)).await {
+                Ok(mut following) => {
+                    while let Some(note) = following.next().await {
+                        // We were too slow: what was missed is caught up with.
+                        let resync = note.told.contains(&Told::Resync);
+                        teller.tell(&app, &note).await;
+                        if resync && from != note.place && from != Position::OLDEST {
+                            return;
+                        }
+                        from = note.place;
+                    }
+                }
+                Err(error) => tracing::warn!(error = %error.chain(), "cannot follow jobs for a webhook"),
+            }
+            tokio::time::sleep(PAUSE).await;
+        };
+        tokio::select! {
+            () = app.ending.cancelled() => return,
+            () = followed => {}
+        }
+    }
+}
+
+/// Something to tell.
+struct Event {
+    id: JobId,
+    task: String,
+    subject: String,
+    payload: Value,
+}
+
+impl Event {
+    fn submission(&self) -> Submission {
+        Submission::named(&self.task, &self.payload)
+            .group(GROUP)
+            .subject(&self.subject)
+            .id(self.id)
+    }
+}
+
+struct Teller {
+    hook: Webhook,
+    /// Submits before then are not told.
+    since: Timestamp,
+    seen: HashSet<JobId>,
+}
+
+impl Teller {
+    /// Makes jobs of what is to be told, and does not give up.
+    async fn tell(&mut self, app: &App, note: &Note) {
+        let mut news = Vec::new();
+        for told in &note.told {
+            if let Told::Job(job) = told
+                && !job.task.starts_with(TASK)
+            {
+                self.events(job, &mut news);
+            }
+        }
+        if self.seen.len() > REMEMBERED {
+            self.seen.clear();
+        }
+        while !news.is_empty() {
+            let jobs: Vec<Submission> = news.iter().map(Event::submission).collect();
+            let outcomes = app.jobs.submit_all(jobs).await;
+            let mut again = Vec::new();
+            for (event, outcome) in news.into_iter().zip(outcomes) {
+                match outcome {
+                    Ok(_) => drop(self.seen.insert(event.id)),
+                    Err(error) if error.is_transient() => again.push(event),
+                    Err(error) => tracing::error!(error = %error.chain(), "an event for a webhook is lost"),
+                }
+            }
+            news = again;
+            if !news.is_empty() {
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+
+    fn events(&self, job: &Brief, news: &mut Vec<Event>) {
+        let happened = [
+            (On::Submitted, Some(job.submitted).filter(|at| *at >= self.since)),
+            (On::Stuck, job.due.filter(|_| job.state == State::Stuck)),
+            (On::Final, job.finished.filter(|_| job.state.is_final())),
+        ];
+        for (on, at) in happened {
+            let Some(at) = at.filter(|_| self.hook.on.contains(&on)) else {
+                continue;
+            };
+            let id = self.id(job, on, at);
+            if self.seen.contains(&id) {
+                continue;
+            }
+            let payload = json!({
+                "event": on.as_str(),
+                "webhook": self.hook.name,
+                "job": BriefView::from(job),
+            });
+            news.push(Event {
+                id,
+                task: format!("{TASK}{}", self.hook.name),
+                subject: format!("{} {}", on.as_str(), job.id),
+                payload,
+            });
+        }
+    }
+
+    /// The same for the same event, whoever tells it.
+    fn id(&self, job: &Brief, on: On, at: Timestamp) -> JobId {
+        let mut hash = Sha256::new();
+        let parts = [self.hook.name.as_str(), on.as_str(), job.state.as_str()];
+        for part in parts.iter().take(if on == On::Submitted { 2 } else { 3 }) {
+            hash.update(part.as_bytes());
+            hash.update([0]);
+        }
+        hash.update(job.id.0.as_bytes());
+        hash.update(at.as_microsecond().to_be_bytes());
+        let hash = hash.finalize();
+        let mut bytes = [0; 10];
+        bytes.copy_from_slice(&hash[..10]);
+        // A retry may be due far ahead; an id may not.
+        let latest = job.submitted.max(self.since).checked_add(AHEAD).unwrap_or(at);
+        let millis = u64::try_from(at.min(latest).as_millisecond()).unwrap_or(0);
+        JobId(uuid::Builder::from_unix_timestamp_millis(millis, &bytes).into_uuid())
+    }
+}

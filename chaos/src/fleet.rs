@@ -76,7 +76,7 @@ impl Fleet {
         spec: &Spec,
         side: &Arc<SideLog>,
         ways: Vec<(String, Option<Proxy>)>,
-        skewed: Option<PathBuf>,
+        skewed: Option<&PathBuf>,
     ) -> Self {
         let counter = Arc::new(AtomicU32::new(1));
         let mut keepers = JoinSet::new();
@@ -90,7 +90,7 @@ impl Fleet {
             };
             Arc::new(Seat {
                 spec: spec.clone(),
-                skew: skewed.clone().map(|library| (library, SKEWS[n % SKEWS.len()])),
+                skew: skewed.map(|library| (library.clone(), SKEWS[n % SKEWS.len()])),
                 url,
                 proxy,
                 side: Arc::clone(side),
@@ -117,7 +117,7 @@ impl Fleet {
             if self.seats.iter().all(|seat| renewed(seat.state().process)) {
                 return Ok(());
             }
-            ensure!(begun.elapsed() < Duration::from_secs(60), "the workers do not start");
+            ensure!(begun.elapsed() < Duration::from_mins(1), "the workers do not start");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }

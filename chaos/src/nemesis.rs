@@ -76,7 +76,7 @@ impl Nemesis {
                 }
                 35..50 => {
                     self.stop(seat, "SIGSTOP, short", self.lease.mul_f64(rng.f64() * 0.6))
-                        .await
+                        .await;
                 }
                 50..70 => {
                     let long = self.lease.mul_f64(1.1 + rng.f64());

@@ -56,7 +56,7 @@ impl App {
         });
         Run {
             app: Arc::clone(self),
-            run,
+            number: run,
             how: How::Dropped,
         }
     }
@@ -65,11 +65,12 @@ impl App {
 /// A run under way. Its end is written when it is dropped.
 struct Run {
     app: Arc<App>,
-    run: u32,
+    number: u32,
     how: How,
 }
 
 impl Run {
+    #[expect(clippy::unnecessary_wraps, reason = "it is what a handler returns")]
     fn done(mut self, cx: &Context<Arc<App>>) -> TaskResult<String> {
         self.how = How::Done;
         Ok(cx.job().to_string())
@@ -86,7 +87,7 @@ impl Drop for Run {
         self.app.side.write(&Record::Ended {
             at: now(),
             process: self.app.process,
-            run: self.run,
+            run: self.number,
             how: self.how,
         });
     }
@@ -182,7 +183,7 @@ async fn flaky(cx: Context<Arc<App>>, task: Flaky) -> TaskResult<String> {
     if cx.attempt() > task.fails {
         return run.done(&cx);
     }
-    if cx.attempt() % 2 == 0 {
+    if cx.attempt().is_multiple_of(2) {
         run.how = How::Panicking;
         panic!("it panics as it should");
     }

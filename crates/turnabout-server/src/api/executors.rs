@@ -74,12 +74,12 @@ pub(super) async fn running(State(app): State<App>, caller: Caller) -> Result<Js
     Ok(Json(match &app.executor {
         None => Running {
             executor: false,
-            running: 0,
+            count: 0,
             jobs: Vec::new(),
         },
         Some(executor) => Running {
             executor: true,
-            running: executor.health().running as u64,
+            count: executor.health().running as u64,
             jobs: executor.held(),
         },
     }))

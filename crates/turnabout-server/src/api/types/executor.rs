@@ -61,7 +61,8 @@ pub(crate) struct Running {
     /// Whether there is an executor beside this server at all.
     pub(crate) executor: bool,
     /// How many jobs run.
-    pub(crate) running: u64,
+    #[serde(rename = "running")]
+    pub(crate) count: u64,
     /// The jobs that it has in hand, running or about to.
     #[schema(value_type = Vec<Uuid>)]
     pub(crate) jobs: Vec<JobId>,

@@ -15,6 +15,7 @@ mod inline;
 mod learning;
 mod leases;
 mod logging;
+mod outages;
 mod owners;
 mod punctual;
 mod racing;

@@ -388,10 +388,10 @@ impl Store for Model {
         Ok(self.tables().settings.clone())
     }
 
-    async fn set(&self, setting: Setting) -> Result<()> {
-        self.tables().set(setting);
+    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
+        let set = self.tables().set_since(version, setting);
         self.signal(Signal::Ready);
-        Ok(())
+        Ok(set)
     }
 
     async fn tasks(&self) -> Result<Vec<TaskSettings>> {

@@ -29,7 +29,6 @@ struct Deed {
 
 #[derive(Debug)]
 enum What {
-    Took(JobId),
     Ended(JobId, Event, Settled),
     Cancelled(JobId),
     Restarted(JobId),
@@ -74,13 +73,12 @@ impl One {
             0..4 => match self.exec.try_take(self.rng.u32(1..3)).await {
                 Ok((taken, _)) => {
                     self.exec.turns.forgive();
-                    for job in taken {
-                        self.note(from, What::Took(job.id));
-                        self.hand.push(job);
-                    }
+                    self.hand.extend(taken);
                 }
                 // Someone took it for dead: it begins anew, and what it held is not its own any more.
                 Err(Error::LeaseLost) => self.exec = executor(&self.store, &["work"]).await,
+                // As every executor, it looks again.
+                Err(error) if error.is_transient() => {}
                 Err(error) => panic!("a take failed: {}", error.chain()),
             },
             4..8 if !self.hand.is_empty() => {
@@ -206,7 +204,6 @@ async fn check(store: &Arc<PostgresStore>, seed: u64, ids: &[JobId], mut deeds: 
             }
             What::Cancelled(id) => drop(cancels.insert(id, deed.from)),
             What::Restarted(id) => *restarts.entry(id).or_insert(0) += 1,
-            What::Took(_) => {}
         }
     }
     // Whoever still has something in hand dies.

@@ -184,7 +184,13 @@ async fn a_thousand_interleavings_of_the_verbs_keep_every_fence(place: &Place) {
 /// Holds what the clients were told against what the store says, and leaves nothing for the next round.
 async fn check(store: &Arc<PostgresStore>, seed: u64, ids: &[JobId], mut deeds: Vec<(Uuid, Deed)>) {
     deeds.sort_by_key(|(_, deed)| deed.to);
-    let story = || deeds.iter().map(|deed| format!("{deed:?}\n")).collect::<String>();
+    let history = || {
+        deeds
+            .iter()
+            .map(|deed| format!("{deed:?}"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
     let mut reaped: BTreeMap<Uuid, u64> = BTreeMap::new();
     let (mut successes, mut restarts) = (BTreeMap::new(), BTreeMap::new());
     let mut cancels: BTreeMap<JobId, u64> = BTreeMap::new();
@@ -196,7 +202,7 @@ async fn check(store: &Arc<PostgresStore>, seed: u64, ids: &[JobId], mut deeds: 
                 assert!(
                     !dead || settled == Settled::Lost,
                     "seed {seed}: the dead speak\n{}",
-                    story()
+                    history()
                 );
                 if event == Event::Succeed && settled == Settled::Done {
                     *successes.entry(id).or_insert(0) += 1;
@@ -224,21 +230,21 @@ async fn check(store: &Arc<PostgresStore>, seed: u64, ids: &[JobId], mut deeds: 
         assert!(
             job.claim.is_none() || job.state.is_final(),
             "seed {seed}: {job:?} is held\n{}",
-            story()
+            history()
         );
         let allowed = 1 + restarts.get(id).copied().unwrap_or(0);
         let count: i32 = successes.get(id).copied().unwrap_or(0);
         assert!(
             count <= allowed,
             "seed {seed}: {id} succeeded {count} times\n{}",
-            story()
+            history()
         );
         if cancels.contains_key(id) && !restarted.contains(id) {
             assert_eq!(
                 job.state,
                 State::Cancelled,
                 "seed {seed}: {id} was cancelled\n{}",
-                story()
+                history()
             );
         }
         if !job.state.is_final() {
@@ -253,13 +259,13 @@ async fn check(store: &Arc<PostgresStore>, seed: u64, ids: &[JobId], mut deeds: 
         (counts.ready, counts.parked, counts.held),
         (0, 0, 0),
         "seed {seed}\n{}",
-        story()
+        history()
     );
     let mut exec = executor(store, &["work"]).await;
     // Every place under the cap is free again.
     let places = add(store, ["capped"; 3].map(job).to_vec()).await;
     let taken = exec.take(3).await;
-    assert_eq!(taken.len(), 2, "seed {seed}: places under the cap\n{}", story());
+    assert_eq!(taken.len(), 2, "seed {seed}: places under the cap\n{}", history());
     exec.die().await;
     let end = store
         .change(Which::Ids(places), Event::Cancel)

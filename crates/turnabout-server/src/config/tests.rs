@@ -211,7 +211,12 @@ fn every_line_of_the_reference_can_be_used_as_it_stands() {
     let defaults = Config::default();
     assert_eq!(config.store, defaults.store);
     assert_eq!(config.executor.lease, defaults.executor.lease);
-    let named = [config.tasks.len(), config.groups.len(), config.tokens.len(), config.webhooks.len()];
+    let named = [
+        config.tasks.len(),
+        config.groups.len(),
+        config.tokens.len(),
+        config.webhooks.len(),
+    ];
     assert_eq!(named, [1, 1, 1, 1]);
 }
 

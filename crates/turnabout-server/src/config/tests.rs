@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::value::{Inherit, duration, words};
 use super::*;
 
+#[expect(clippy::unnecessary_wraps, reason = "so it is handed on")]
 fn file(text: &str) -> Option<File> {
     Some(File {
         name: "t.toml".to_owned(),

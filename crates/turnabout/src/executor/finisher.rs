@@ -243,7 +243,10 @@ async fn persist(life: &Life, settles: &[Settle]) -> Result<Vec<Settled>, Error>
                 if !error.is_transient() {
                     return Err(error);
                 }
-                backoff.wait().await;
+                tokio::select! {
+                    () = backoff.wait() => {}
+                    () = life.hurry.notified() => {}
+                }
             }
         }
     }

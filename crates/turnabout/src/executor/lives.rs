@@ -130,6 +130,7 @@ async fn reborn(control: &Control, last: &Life, former: &mut Former) -> Option<A
 /// Waits until what became of jobs before the last life ended is in the store, now that it answers again. Nobody has
 /// taken these jobs over if it still knows that life; else it refuses.
 async fn written(last: &Life) {
+    last.hurry.notify_one();
     let mut size = last.hand.size.subscribe();
     // The sender lives in `last`, so waiting cannot fail.
     let patience = LAST_WRITES.min(last.plan.lease / 6);

@@ -403,18 +403,7 @@ impl Store for Model {
     }
 
     async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
-        let now = self.now();
-        let mut tables = self.tables();
-        let ready = tables.owed.values_mut().filter(|(from, owed)| {
-            let theirs = tasks.iter().find(|(task, _)| *task == owed.job.task);
-            *from <= now && theirs.is_some_and(|(_, hooks)| hooks.has(owed.hook))
-        });
-        let given = ready.take(limit as usize).map(|(from, owed)| {
-            *from = after(now, again);
-            owed.tries += 1;
-            owed.clone()
-        });
-        Ok(given.collect())
+        Ok(self.give_out(tasks, limit, again))
     }
 
     async fn strike(&self, owed: Vec<i64>) -> Result<()> {

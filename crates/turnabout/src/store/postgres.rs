@@ -310,7 +310,8 @@ impl Store for PostgresStore {
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
-        self.again("changing jobs", || self.happen(which.clone(), event)).await
+        self.again("changing jobs", || Box::pin(self.happen(which.clone(), event)))
+            .await
     }
 
     async fn promote(&self, limit: u32) -> Result<Promoted> {
@@ -326,7 +327,7 @@ impl Store for PostgresStore {
     }
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        self.again("burying a silent executor", || self.bury(executor, beat))
+        self.again("burying a silent executor", || Box::pin(self.bury(executor, beat)))
             .await
     }
 

@@ -52,7 +52,7 @@ impl PostgresStore {
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.within(PATIENCE, doing, Box::pin(verb())).await {
+            match self.within(PATIENCE, doing, verb()).await {
                 Err(error) if is_deadlock(&error) && tries < COLLISIONS => {
                     // Apart, so that they do not meet again.
                     tokio::time::sleep(Duration::from_millis(fastrand::u64(0..10 * tries))).await;

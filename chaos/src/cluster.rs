@@ -55,7 +55,7 @@ impl Cluster {
             port,
             server: None,
         };
-        cluster.launch(durable).await?;
+        cluster.launch(durable)?;
         cluster.accepts().await?;
         Ok(cluster)
     }
@@ -73,11 +73,11 @@ impl Cluster {
     /// Ends the server at once, as a crash would (immediate mode), and starts it again. Returns when it accepts connections.
     pub async fn crash(&mut self) -> Result<()> {
         self.end(Signal::QUIT).await?;
-        self.launch(false).await?;
+        self.launch(false)?;
         self.accepts().await
     }
 
-    async fn launch(&mut self, durable: bool) -> Result<()> {
+    fn launch(&mut self, durable: bool) -> Result<()> {
         let fsync = if durable { "on" } else { "off" };
         let log = self.folder.path().join("log");
         let log = std::fs::OpenOptions::new().create(true).append(true).open(log)?;
@@ -118,7 +118,7 @@ impl Cluster {
         loop {
             match tokio_postgres::connect(&Self::url(self.port), NoTls).await {
                 Ok(_) => return Ok(()),
-                Err(error) if begun.elapsed() > Duration::from_secs(60) => {
+                Err(error) if begun.elapsed() > Duration::from_mins(1) => {
                     let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
                     bail!("the server does not come up: {error}\n{log}");
                 }

@@ -345,7 +345,7 @@ pub async fn persist<T>(mut call: impl AsyncFnMut() -> turnabout::Result<T>) -> 
     loop {
         match call().await {
             Ok(value) => return Ok(value),
-            Err(error) if error.is_transient() && begun.elapsed() < Duration::from_secs(60) => {
+            Err(error) if error.is_transient() && begun.elapsed() < Duration::from_mins(1) => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             Err(error) => bail!(error.chain()),

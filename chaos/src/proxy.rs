@@ -119,7 +119,7 @@ async fn pass(
     let mut swallowed = false;
     loop {
         let read = match from.read(&mut buffer).await {
-            Ok(0) | Err(_) if swallowed => return tokio::time::sleep(Duration::from_secs(60)).await,
+            Ok(0) | Err(_) if swallowed => return tokio::time::sleep(Duration::from_mins(1)).await,
             Ok(0) | Err(_) => return,
             Ok(read) => read,
         };

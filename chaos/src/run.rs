@@ -55,7 +55,7 @@ const HEARTBEAT: Duration = Duration::from_millis(400);
 /// How long leases last.
 const LEASE: Duration = Duration::from_millis(2500);
 /// After the storm, everything must have ended by then.
-const HEALING: Duration = Duration::from_secs(120);
+const HEALING: Duration = Duration::from_mins(2);
 /// Groups with a backlog, and jobs of each.
 const BACKLOG: (usize, usize) = (4, 100);
 
@@ -101,7 +101,7 @@ pub async fn run(plan: &Plan) -> Result<Report> {
     } else {
         None
     };
-    let fleet = Fleet::start(&spec, &side, place.ways(plan.workers).await?, skewed);
+    let fleet = Fleet::start(&spec, &side, place.ways(plan.workers).await?, skewed.as_deref());
     fleet.ready().await?;
     phase(&side, "calm before", true);
     load.backlog(BACKLOG.0, BACKLOG.1).await?;

@@ -1,9 +1,5 @@
 //! The command line: one file for each command, or for a few that belong together.
 
-use std::io::IsTerminal;
-
-use tracing_subscriber::EnvFilter;
-
 pub(crate) mod change;
 mod client;
 pub(crate) mod config;
@@ -12,9 +8,11 @@ pub(crate) mod few;
 mod filter;
 pub(crate) mod global;
 pub(crate) mod jobs;
+mod logging;
 pub(crate) mod logs;
 pub(crate) mod overview;
 mod print;
+mod reload;
 pub(crate) mod serve;
 pub(crate) mod show;
 mod signals;
@@ -23,6 +21,7 @@ mod wait;
 
 pub(crate) use crate::config::value::duration;
 use global::Global;
+pub(crate) use logging::log;
 
 /// Runs background jobs, and is fair to all groups.
 #[derive(Debug, clap::Parser)]
@@ -79,20 +78,6 @@ pub(crate) enum Command {
     Bench(turnabout_bench::Bench),
     /// Show how fair each rule is, with simulated and real executors
     Lab(turnabout_bench::lab::Args),
-}
-
-/// The log goes to standard error: a server tells what it does, the other commands only what is wrong. `RUST_LOG`
-/// overrides both.
-pub(crate) fn log_to_stderr(command: &Command) {
-    let level = match command {
-        Command::Serve(_) | Command::Executor(_) => "info",
-        _ => "warn",
-    };
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level)))
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
 }
 
 #[cfg(test)]

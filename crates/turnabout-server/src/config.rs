@@ -24,7 +24,7 @@ pub(crate) mod value;
 
 pub(crate) use file::File;
 pub(crate) use flags::Flags;
-pub(crate) use kinds::{ExitCodes, ResultFrom, Stdin, StoreUrl};
+pub(crate) use kinds::{ExitCodes, LogFormat, ResultFrom, Stdin, StoreUrl};
 pub(crate) use show::{reference, show, show_json};
 pub(crate) use table::{Api, Executor, Group, Log, Store, Task, Token, Traces, Webhook};
 pub(crate) use trouble::{Origin, Trouble, Troubles};
@@ -177,6 +177,25 @@ impl Config {
                 _ => return None,
             }),
         }
+    }
+
+    /// The settings that differ from those of another configuration, and take effect only at a start.
+    pub(crate) fn differing(&self, other: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        for section in Self::FIXED {
+            let (Some(own), Some(others)) = (self.fixed(section), other.fixed(section)) else {
+                continue;
+            };
+            let changed = own
+                .table()
+                .iter()
+                .filter(|setting| !setting.live && own.get(setting.field) != others.get(setting.field));
+            found.extend(changed.map(|setting| dotted(section, &setting.key())));
+        }
+        if self.tokens != other.tokens || self.webhooks != other.webhooks {
+            found.push("tokens or webhooks".to_owned());
+        }
+        found
     }
 
     /// Where a setting's value came from.

@@ -12,11 +12,12 @@ mod auth;
 mod cli;
 mod config;
 mod tasks;
+mod traces;
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let Cli { global, command } = Cli::parse();
-    cli::log_to_stderr(&command);
+    cli::log(&command);
     let global = &global;
     let done = match command {
         Command::Serve(args) => serve::run(global, args).await,

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use serde_json::value::RawValue;
+use tracing::Instrument as _;
 use turnabout::lifecycle::Policy;
-use turnabout::{Context, Executor, TaskSettings};
+use turnabout::{Context, Executor, TaskResult, TaskSettings};
 
 mod command;
 mod signature;
@@ -18,6 +19,7 @@ pub(crate) use command::kill_all;
 
 use crate::api::WEBHOOK_TASK;
 use crate::config::{Config, Task};
+use crate::traces;
 use command::Program;
 use url::Endpoint;
 
@@ -44,7 +46,9 @@ pub(crate) fn add_all(mut executor: Executor, config: &Config) -> anyhow::Result
     {
         sleep.policy.retry_delay = sleep::RETRY_DELAY;
     }
-    executor = executor.task_named(sleep, sleep::sleep);
+    executor = executor.task_named(sleep, |cx: Context, task: sleep::Sleep| async move {
+        traced(&cx.clone(), sleep::sleep(cx, task)).await
+    });
     for (name, task) in &config.tasks {
         let settings = settings(name, task, config);
         let wrong = |error: String| anyhow!("the task `{name}`: {error}");
@@ -52,13 +56,13 @@ pub(crate) fn add_all(mut executor: Executor, config: &Config) -> anyhow::Result
             let program = Arc::new(Program::new(command, task, config.executor.grace).map_err(wrong)?);
             executor = executor.task_named(settings, move |cx: Context, args: Box<RawValue>| {
                 let program = Arc::clone(&program);
-                async move { program.run(cx, args).await }
+                async move { traced(&cx.clone(), program.run(cx, args)).await }
             });
         } else if let Some(url) = &task.url {
             let endpoint = Arc::new(Endpoint::new(&client, url, task).map_err(wrong)?);
             executor = executor.task_named(settings, move |cx: Context, args: Box<RawValue>| {
                 let endpoint = Arc::clone(&endpoint);
-                async move { endpoint.call(cx, args).await }
+                async move { traced(&cx.clone(), endpoint.call(cx, args)).await }
             });
         }
     }
@@ -92,10 +96,37 @@ fn settings(name: &str, task: &Task, config: &Config) -> TaskSettings {
         restartable: task.restartable,
     };
     settings.time_limit = task.time_limit.over(all.time_limit);
+    settings.max_unfinished = task.max_unfinished;
     settings
 }
 
-/// The trace that a job belongs to, where its submitter said so.
-fn traceparent(cx: &Context) -> Option<&str> {
-    cx.meta().get("traceparent").map(String::as_str)
+/// What to tell those who work for a job about the trace that it belongs to.
+fn traceparent(cx: &Context) -> Option<String> {
+    traces::current().or_else(|| cx.meta().get(traces::PARENT).cloned())
+}
+
+/// A run as a part of the trace in which its job was submitted.
+async fn traced<T>(cx: &Context, run: impl Future<Output = TaskResult<T>>) -> TaskResult<T> {
+    let span = tracing::info_span!(
+        target: "turnabout",
+        parent: None,
+        "run",
+        otel.name = format!("run {}", cx.task()),
+        otel.kind = "consumer",
+        job = %cx.job(),
+        task = cx.task(),
+        group = cx.group(),
+        attempt = cx.attempt(),
+        otel.status_code = tracing::field::Empty,
+    );
+    let span = traces::belongs(span, cx.meta().get(traces::PARENT).map(String::as_str));
+    async {
+        let done = run.await;
+        if done.is_err() {
+            tracing::Span::current().record("otel.status_code", "ERROR");
+        }
+        done
+    }
+    .instrument(span)
+    .await
 }

@@ -46,7 +46,7 @@ pub use hooks::HookHandler;
 
 use handle::Control;
 use life::Life;
-use plan::{Options, Plan};
+use plan::{Options, Plan, Tasks};
 use registry::Registry;
 
 /// Runs jobs. Say which tasks it knows and how it should behave, then [`run`](Executor::run) it.
@@ -343,13 +343,7 @@ impl<S: Send + Sync + 'static> Executor<S> {
     /// trouble is waited out, and told by [`ExecutorHandle::health`].
     pub async fn start(self) -> Result<ExecutorHandle> {
         let mut plan = Plan::new(self.jobs, self.registry, self.options)?;
-        if let Some(task) = plan.registry.transactional() {
-            let offered = plan.jobs.store().offer_transactions(plan.slots.max(4));
-            offered.map_err(|error| match error {
-                Error::Invalid { what, why } => Error::invalid(what, format!("the task `{task}` wants one, but {why}")),
-                other => other,
-            })?;
-        }
+        offer_transactions(&plan, &plan.tasks())?;
         let id = identity::settle_in(&mut plan).await?;
         let plan = Arc::new(plan);
         let health = Arc::default();
@@ -359,6 +353,18 @@ impl<S: Send + Sync + 'static> Executor<S> {
         tokio::spawn(lives::run(Arc::clone(&control), life, id));
         Ok(ExecutorHandle::new(control))
     }
+}
+
+/// Has the store ready for tasks whose handlers are given transactions.
+fn offer_transactions(plan: &Plan, tasks: &Tasks) -> Result<()> {
+    let Some(task) = tasks.registry.transactional() else {
+        return Ok(());
+    };
+    let offered = plan.jobs.store().offer_transactions(plan.slots.max(4));
+    offered.map_err(|error| match error {
+        Error::Invalid { what, why } => Error::invalid(what, format!("the task `{task}` wants one, but {why}")),
+        other => other,
+    })
 }
 
 impl<S> std::fmt::Debug for Executor<S> {

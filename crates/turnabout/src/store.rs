@@ -35,6 +35,7 @@ use crate::turn::{Charge, Turns};
 
 mod ids;
 mod new_job;
+mod options;
 pub mod overview;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
@@ -42,6 +43,7 @@ mod telling;
 
 pub use ids::{IdLock, Occupied};
 pub use new_job::{MaxUnfinished, NewJob, Submitted};
+pub use options::StoreOptions;
 pub use telling::{LogEnd, LogLines, Report};
 
 /// An executor asks for jobs.
@@ -390,8 +392,14 @@ pub trait Store: Send + Sync + 'static {
     /// All settings.
     async fn settings(&self) -> Result<std::sync::Arc<Settings>>;
 
-    /// Changes a setting.
-    async fn set(&self, setting: Setting) -> Result<()>;
+    /// Changes a setting, unless any has changed since this version of them was read. Says whether it did.
+    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool>;
+
+    /// Changes a setting, whatever others change.
+    async fn set(&self, setting: Setting) -> Result<()> {
+        while !self.set_since(self.settings().await?.version, setting.clone()).await? {}
+        Ok(())
+    }
 
     /// All published tasks.
     async fn tasks(&self) -> Result<Vec<TaskSettings>>;
@@ -409,30 +417,6 @@ pub trait Store: Send + Sync + 'static {
     /// Forgets jobs that ended longer ago than the retention, accounts out of use, and the like. Returns how many
     /// jobs were forgotten. Called now and then by every executor.
     async fn prune(&self) -> Result<u64>;
-}
-
-/// What a store is opened with.
-#[derive(Clone, Debug)]
-pub struct StoreOptions {
-    /// Where time comes from.
-    pub clock: Clock,
-    /// How long ended jobs are kept. Zero: they are deleted at once.
-    pub retention: Duration,
-    /// The schema that the tables are in (`PostgreSQL`).
-    pub schema: String,
-    /// How many connections are used at the most (`PostgreSQL`), besides the one that listens.
-    pub connections: u32,
-}
-
-impl Default for StoreOptions {
-    fn default() -> Self {
-        Self {
-            clock: Clock::System,
-            retention: Duration::from_hours(30 * 24),
-            schema: "turnabout".to_owned(),
-            connections: 8,
-        }
-    }
 }
 
 /// What becomes of a parked job that an executor takes before it is due. `None`: it is not parked.

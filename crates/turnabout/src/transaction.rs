@@ -141,7 +141,8 @@ impl Transaction {
 
     async fn undo_dropped(&self, client: &Object) -> Result<(), tokio_postgres::Error> {
         let dropped = std::mem::take(&mut *self.dropped.lock().unwrap_or_else(PoisonError::into_inner));
-        for number in dropped {
+        // With the oldest go all that are younger.
+        if let Some(number) = dropped.into_iter().min() {
             client
                 .batch_execute(&format!(
                     "rollback to savepoint turnabout_{number}; release savepoint turnabout_{number}"

@@ -74,12 +74,12 @@ pub(super) async fn running(State(app): State<App>, caller: Caller) -> Result<Js
     Ok(Json(match &app.executor {
         None => Running {
             executor: false,
-            count: 0,
+            running: 0,
             jobs: Vec::new(),
         },
         Some(executor) => Running {
             executor: true,
-            count: executor.health().running as u64,
+            running: executor.health().running as u64,
             jobs: executor.held(),
         },
     }))

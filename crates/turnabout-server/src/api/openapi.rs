@@ -118,7 +118,7 @@ async fn not_so() -> Problem {
     )
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is called with what a panic left")]
+#[expect(clippy::needless_pass_by_value, reason = "so the layer calls it")]
 fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text

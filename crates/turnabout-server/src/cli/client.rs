@@ -14,9 +14,10 @@ use tower::ServiceExt as _;
 use turnabout::{JobId, Priority};
 
 use crate::api::types::{
-    Attempts, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, DrainView, Executors, Explained, Groups, JobPage,
-    JobView, ListQuery, LogView, Problem, SetPriority, Summary,
+    Attempts, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, DrainRequest, DrainView, Executors, Explained, Groups,
+    JobPage, JobView, ListQuery, LogView, Problem, SetPriority, Summary,
 };
+use crate::traces;
 
 /// An answer is no longer.
 const MAX_ANSWER: usize = 256 << 20;
@@ -57,6 +58,9 @@ impl Client {
                 if let Some(token) = token {
                     request = request.bearer_auth(token);
                 }
+                if let Some(parent) = traceparent() {
+                    request = request.header(traces::PARENT, parent);
+                }
                 if let Some(body) = body {
                     request = request.header(header::CONTENT_TYPE, "application/json").body(body);
                 }
@@ -74,6 +78,9 @@ impl Client {
                     .header(header::HOST, "localhost");
                 if body.is_some() {
                     request = request.header(header::CONTENT_TYPE, "application/json");
+                }
+                if let Some(parent) = traceparent() {
+                    request = request.header(traces::PARENT, parent);
                 }
                 let request = request.body(body.map_or_else(Body::empty, Body::from))?;
                 let answer = router.clone().oneshot(request).await?;
@@ -188,9 +195,15 @@ impl Client {
         self.get("/api/v1/executors").await
     }
 
-    pub(crate) async fn drain(&self, id: &str) -> anyhow::Result<DrainView> {
-        self.post(&format!("/api/v1/executors/{id}/drain")).await
+    pub(crate) async fn drain(&self, id: &str, drain: bool) -> anyhow::Result<DrainView> {
+        let path = format!("/api/v1/executors/{id}/drain");
+        self.send_json(Method::POST, &path, &DrainRequest { drain }).await
     }
+}
+
+/// The trace that whoever runs us says we belong to.
+fn traceparent() -> Option<String> {
+    std::env::var("TRACEPARENT").ok().filter(|parent| !parent.is_empty())
 }
 
 /// A path with what is asked for behind it.

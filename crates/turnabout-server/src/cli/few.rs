@@ -1,5 +1,6 @@
 //! Small commands: `token`, `migrate` and `completions`.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -54,7 +55,7 @@ pub(crate) fn token(args: &MakeToken) -> anyhow::Result<ExitCode> {
     );
     for (key, value) in [("group", &args.group), ("owner", &args.owner)] {
         if let Some(value) = value {
-            entry.push_str(&format!("\n{key} = {}", quoted(value)));
+            let _ = write!(entry, "\n{key} = {}", quoted(value));
         }
     }
     eprintln!("\nThat is the token; it is not shown again. Put this into the server's configuration:\n\n{entry}");

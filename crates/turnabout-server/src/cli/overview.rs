@@ -22,6 +22,9 @@ pub(crate) struct Overview {
 pub(crate) struct Drain {
     /// The executor: its name or its id
     executor: String,
+    /// Have it take jobs again
+    #[arg(long)]
+    undo: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -139,9 +142,11 @@ pub(crate) async fn drain(global: &Global, args: Drain) -> anyhow::Result<ExitCo
         ),
         _ => bail!("there are several executors `{}`; name one by its id", args.executor),
     };
-    let drained = client.drain(&id).await?;
+    let drained = client.drain(&id, !args.undo).await?;
     print::out(&if args.json {
         print::json(&drained)?
+    } else if args.undo {
+        "it takes jobs again".to_owned()
     } else {
         "draining: it takes no more jobs, and finishes those that it has".to_owned()
     })?;

@@ -8,7 +8,9 @@ use tokio_util::sync::CancellationToken;
 use turnabout::{Executor, ExecutorHandle, Jobs, LogLimits};
 
 use super::global::{self, Global};
-use super::signals::Signals;
+use super::logging;
+use super::reload::{self, Reloader};
+use super::signals::{Hangups, Signals};
 use crate::api::{Bound, Server};
 use crate::config::{Config, Flags};
 use crate::tasks;
@@ -49,6 +51,7 @@ impl From<RunExecutor> for Serve {
 
 /// What serves.
 struct Parts {
+    jobs: Jobs,
     executor: Option<Arc<ExecutorHandle>>,
     api: Option<Bound>,
     /// Cancelled by a caller of the API who wants the program to end.
@@ -58,13 +61,22 @@ struct Parts {
 pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode> {
     // First of all, so that no signal finds the program half started.
     let mut signals = Signals::listen()?;
-    let config = global.sources(&args.flags).read()?;
+    let hangups = Hangups::listen()?;
+    let sources = global.sources(&args.flags);
+    let seen = Reloader::seen(&sources);
+    let config = sources.read()?;
+    let traces = logging::log_server(&config)?;
     let parts = tokio::select! {
         parts = start(&config, &args) => parts?,
         // Nothing was taken yet. Returning would wait for a connection, perhaps for long.
         () = signals.next() => std::process::exit(INTERRUPTED),
     };
-    let Parts { executor, api, stop } = parts;
+    let Parts {
+        jobs,
+        executor,
+        api,
+        stop,
+    } = parts;
     let place = api
         .as_ref()
         .map_or_else(String::new, |api| format!(" on http://{}", api.address()));
@@ -76,15 +88,24 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
     let mut api = tokio::spawn({
         let over = over.clone();
         async move {
-            match api {
-                Some(api) => api.run(over).await,
-                None => {
-                    over.cancelled().await;
-                    Ok(())
-                }
+            if let Some(api) = api {
+                api.run(over).await
+            } else {
+                over.cancelled().await;
+                Ok(())
             }
         }
     });
+
+    let reloader = Reloader {
+        sources,
+        config: config.clone(),
+        jobs,
+        executor: executor.clone(),
+        hangups,
+        stop: stop.clone(),
+    };
+    let reloading = tokio::spawn(reloader.run(seen));
 
     tokio::select! {
         () = signals.next() => {}
@@ -93,13 +114,19 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
     }
     tracing::info!("shutting down; a second signal ends the program at once");
     over.cancel();
+    reloading.abort();
     let shutdown = async {
         if let Some(executor) = executor {
             executor.shutdown(config.executor.shutdown_deadline).await;
         }
     };
     tokio::select! {
-        _ = async { tokio::join!(shutdown, api) } => Ok(ExitCode::SUCCESS),
+        _ = async { tokio::join!(shutdown, api) } => {
+            if let Some(traces) = traces {
+                traces.end().await;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         () = signals.next() => {
             tracing::warn!("ended at once; other executors take the running jobs over when the lease ends");
             tasks::kill_all();
@@ -111,6 +138,7 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
 
 async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
     let jobs = global::open(config).await?;
+    reload::apply(&jobs, config, &Config::default()).await?;
     let stop = CancellationToken::new();
     // First what can be refused, so that nothing is registered in vain.
     let mut api = if args.no_api {
@@ -125,6 +153,7 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
         handle = Some(executor);
     }
     Ok(Parts {
+        jobs,
         executor: handle,
         api,
         stop,

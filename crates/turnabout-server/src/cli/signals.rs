@@ -1,4 +1,6 @@
-//! SIGTERM and Ctrl-C.
+//! SIGTERM and Ctrl-C, which end the program; SIGHUP, which has it read its configuration again.
+
+use std::io::IsTerminal;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -22,5 +24,27 @@ impl Signals {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
         }
+    }
+}
+
+/// What asks a server to read its configuration again.
+pub(super) struct Hangups {
+    signal: Signal,
+    /// Whether there was a terminal, whose end is told by the same signal.
+    terminal: bool,
+}
+
+impl Hangups {
+    pub(super) fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            signal: signal(SignalKind::hangup())?,
+            terminal: std::io::stderr().is_terminal(),
+        })
+    }
+
+    /// Waits for the next one. Says whether it is meant for us, and not that the terminal is gone.
+    pub(super) async fn next(&mut self) -> bool {
+        self.signal.recv().await;
+        !self.terminal || std::io::stderr().is_terminal()
     }
 }

@@ -17,9 +17,9 @@ section! {
         database: StoreUrl = StoreUrl("sqlite://turnabout.db".to_owned()), flag "database";
         /// How long jobs are kept after they have ended. "0 seconds": they are deleted at once.
         retention: Duration = Duration::from_hours(30 * 24);
-        /// The schema that the tables are in (PostgreSQL).
+        /// The schema that the tables are in (`PostgreSQL`).
         schema: String = "turnabout".to_owned();
-        /// How many connections are used at the most, besides the one that listens (PostgreSQL).
+        /// How many connections are used at the most, besides the one that listens (`PostgreSQL`).
         connections: u32 = 8;
         /// The arguments of a job are no longer, as JSON.
         max_arguments: Size = Size(1 << 20);
@@ -98,9 +98,9 @@ section! {
         /// How long answers that are on their way may take once the server is told to stop.
         shutdown: Duration = Duration::from_secs(10);
         /// Accept JWTs whose signature this key confirms: a file with the secret (HS256), or with the public key as PEM
-        /// (EdDSA). They have to say when they end (exp) and a role: admin, group or owner, with `group` and `owner`.
+        /// (`EdDSA`). They have to say when they end (exp) and a role: admin, group or owner, with `group` and `owner`.
         jwt_key_file: Option<String> = None, like "\"/etc/turnabout/jwt.pem\"";
-        /// How they are signed: "HS256" or "EdDSA".
+        /// How they are signed: "HS256" or `"EdDSA"`.
         jwt_algorithm: JwtSigned = JwtSigned::Hs256;
         /// They must be issued by this one.
         jwt_issuer: Option<String> = None, like "\"https://login.example.org\"";
@@ -141,7 +141,7 @@ section! {
 }
 
 section! {
-    /// The log of the program itself, on standard error. RUST_LOG chooses what is written.
+    /// The log of the program itself, on standard error. `RUST_LOG` chooses what is written.
     Log {
         /// "text" for people, or "json".
         format: LogFormat = LogFormat::Text;
@@ -164,7 +164,7 @@ section! {
         /// The program and its arguments. No shell is involved: each text is one argument, whatever it contains.
         /// `{args.NAME}` stands for a value of the job's arguments, also for one deeper down: `{args.page.number}`;
         /// `{job}`, `{group}`, `{owner}` and `{attempt}` for what the job is. The program finds all arguments as JSON on
-        /// its standard input, and TURNABOUT_JOB_ID, TURNABOUT_GROUP, TURNABOUT_ATTEMPT and more in its environment.
+        /// its standard input, and `TURNABOUT_JOB_ID`, `TURNABOUT_GROUP`, `TURNABOUT_ATTEMPT` and more in its environment.
         /// What it writes becomes the job's log; a line `::progress 40 importing table 3` its progress.
         /// Exit code 0 is success, 75 and all others mean "try again", unless they are among permanent-codes.
         command: Option<Vec<String>> = None, like "[\"pdftotext\", \"{args.path}\", \"-\"]", live true;
@@ -224,6 +224,8 @@ section! {
         weight: u32 = 1, live true;
         /// So many of its jobs run at a time at the most, over all executors.
         max_running: Option<u32> = None, like "2", live true;
+        /// So many unfinished jobs may it have at the most.
+        max_unfinished: Option<u32> = None, like "10000", live true;
         /// Whether none of its jobs is taken.
         paused: bool = false, live true;
     }

@@ -23,13 +23,14 @@ use crate::config::{ExitCodes, ResultFrom, Stdin, Task};
 use group::Group;
 use output::{Allowance, Output, Stream};
 
-/// The exit code that asks for another attempt, whatever else is configured (EX_TEMPFAIL).
+/// The exit code that asks for another attempt, whatever else is configured (`EX_TEMPFAIL`).
 const TRY_AGAIN: i32 = 75;
 /// When the program has ended, whoever it left behind with its output has so long to let go of it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A program to run, as the configuration says.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_field_names, reason = "the file to run is the program itself")]
 pub(crate) struct Program {
     program: String,
     arguments: Vec<Template>,

@@ -67,6 +67,8 @@ pub(crate) fn the_same_commands_work_on_a_server_and_on_a_database(place: &Place
             .contains("http://127.0.0.1:7878")
     );
     assert!(place.ask(&["drain", "one"]).starts_with("draining"));
+    assert!(place.ask(&["executors"]).contains("drains"));
+    assert!(place.ask(&["drain", "one", "--undo"]).contains("again"));
 }
 
 pub(crate) fn jobs_are_submitted_from_a_file_and_from_standard_input(place: &Place) {
@@ -192,4 +194,63 @@ fn small_commands_do_what_they_say() {
             .contains("--database")
     );
     assert!(place.ask(&["jobs", "--json"]).contains("jobs"));
+}
+
+#[test]
+fn the_first_job_is_made_as_the_readme_says() {
+    let readme = include_str!("../../../../README.md");
+    let (_, rest) = readme
+        .split_once("from nothing to a finished job:\n\n```sh\n")
+        .expect("the first steps");
+    let (steps, _) = rest.split_once("\n```").expect("their end");
+    let (serve, curls) = steps.split_once('\n').expect("two parts");
+    assert!(serve.starts_with("cargo run --release -- serve "), "{serve}");
+    let place = Place::on_sqlite();
+    let server = place.serve(&[]);
+    let at = curls.rfind("curl").expect("a second request");
+    let run = |step: &str| {
+        // All but the port is as it stands there.
+        let step = step.replace("http://127.0.0.1:7878", &server.url);
+        let output = std::process::Command::new("sh")
+            .args(["-c", &step])
+            .output()
+            .expect("a shell");
+        assert!(
+            output.status.success(),
+            "{step}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    let submitted = run(&curls[..at]);
+    assert_eq!(submitted["new"], true, "{submitted}");
+    let id = submitted["id"].as_str().expect("an id");
+    place.job_in(id, "success");
+    let listed = run(&curls[at..]);
+    assert_eq!(
+        (&listed["jobs"][0]["id"], &listed["jobs"][0]["state"]),
+        (&json!(id), &json!("success"))
+    );
+}
+
+#[test]
+fn the_demonstration_shows_that_quiet_groups_do_not_wait_for_the_flood() {
+    let place = Place::on_sqlite();
+    let told = |args: &[&str]| {
+        let fast = [
+            "demo", "--groups", "10", "--flood", "300", "--job", "1ms", "--slots", "2",
+        ];
+        place.ask(&[&fast[..], args].concat())
+    };
+    let turns = told(&[]);
+    assert!(
+        turns.contains("27 of 27 jobs of the quiet groups were started"),
+        "{turns}"
+    );
+    let fifo = told(&["--fifo"]);
+    assert!(
+        fifo.contains("27 of 27") && fifo.contains("The flood had 300 jobs done by then"),
+        "{fifo}"
+    );
+    assert!(place.read("turnabout.db").is_none(), "it has a store of its own");
 }

@@ -209,11 +209,11 @@ pub(crate) fn nobody_gets_around_the_guard(place: &Place) {
     assert!(guesses.contains(&429), "{guesses:?}");
     // What is wrong with a token, or what it is, is in no log.
     server.terminate();
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     while let Ok(line) = server.log.recv() {
-        said.push(line);
+        lines.push(line);
     }
-    assert!(!said.join("\n").contains("guess"), "{said:?}");
+    assert!(!lines.join("\n").contains("guess"), "{lines:?}");
 }
 
 pub(crate) fn a_server_that_others_can_reach_needs_tokens(place: &Place) {

@@ -1,6 +1,6 @@
 //! Where settings come from, as the program tells it.
 
-use crate::place::Place;
+use crate::place::{Place, wait_for};
 
 #[test]
 fn the_settings_in_force_are_told_with_where_they_came_from() {
@@ -49,4 +49,69 @@ fn the_settings_in_force_are_told_with_where_they_came_from() {
             .ask(&["config", "--reference"])
             .contains("#counting-scheme = \"4,2,1\"")
     );
+}
+
+pub(crate) fn tasks_and_groups_change_while_the_server_runs(place: &Place) {
+    let first = "[executor]\nretry-delay = \"1ms\"\n[tasks.say]\ncommand = [\"echo\", \"1\"]\nresult = \"last-line\"\n";
+    place.configure(first);
+    let server = place.serve(&[]);
+    let said = |task: &str| {
+        let id = place.ask(&["submit", task]);
+        place.job_in(&id, "success")["result"].clone()
+    };
+    assert_eq!(said("say"), 1);
+
+    // Saved, and noticed: another command, another task, a group that is paused.
+    let second = first.replace("\"1\"]", "\"2\"]")
+        + "[tasks.more]\ncommand = [\"true\"]\n[groups.quiet]\npaused = true\nweight = 3\n";
+    place.configure(&second);
+    wait_for(&server.log, "was read again");
+    assert_eq!(said("say"), 2);
+    assert_eq!(said("more"), serde_json::Value::Null);
+    let waits = place.ask(&["submit", "say", "--group", "quiet"]);
+    assert!(place.ask(&["show", &waits]).contains("paused"));
+
+    // A mistake changes nothing.
+    place.configure(&second.replace("paused", "pausd"));
+    wait_for(&server.log, "stays as it was");
+    place.configure(&second);
+    wait_for(&server.log, "was read again");
+    assert_eq!(said("say"), 2);
+
+    // The group is as any other again; a task is gone; what needs a start is named.
+    place.configure(&(first.to_owned() + "[api]\nopen-metrics = true\n"));
+    server.signal("HUP");
+    wait_for(&server.log, "`api.open-metrics` has changed");
+    wait_for(&server.log, "was read again");
+    assert_eq!(place.job_in(&waits, "success")["result"], 1);
+    let unknown = place.ask(&["submit", "more"]);
+    assert!(place.ask(&["show", &unknown]).contains("No live executor"));
+}
+
+#[test]
+fn the_examples_can_be_used_as_they_stand() {
+    let place = Place::on_sqlite();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    for file in ["documents/turnabout.toml", "systemd/turnabout.toml"] {
+        place.ask(&["config", "--config", &format!("{examples}/{file}")]);
+    }
+    let config = format!("{examples}/documents/turnabout.toml");
+    for script in ["checksum.sh", "archive.sh"] {
+        let text = std::fs::read_to_string(format!("{examples}/documents/{script}")).expect("a script");
+        place.file(script, &text);
+    }
+    let _server = place.serve(&["--config", &config]);
+    let path = place.file("letter", "Dear Ada\n");
+    let args = serde_json::json!({ "path": path }).to_string();
+    let id = place.ask(&["submit", "checksum", &args, "--group", "acme"]);
+    let job = place.job_in(&id, "success");
+    assert_eq!(job["result"]["bytes"], 9, "{job}");
+    let folder = path.trim_end_matches("/letter");
+    let args = serde_json::json!({ "folder": folder, "archive": format!("{folder}/archive") }).to_string();
+    let id = place.ask(&["submit", "archive", &args]);
+    let job = place.job_in(&id, "success");
+    assert!(job["result"]["files"].as_u64().is_some_and(|files| files >= 3), "{job}");
+    assert!(place.read("archive/letter.gz").is_some());
+    let id = place.ask(&["submit", "checksum", r#"{"path": "/no/such/file"}"#]);
+    assert_eq!(place.job_in(&id, "failed")["reason"], "permanent");
 }

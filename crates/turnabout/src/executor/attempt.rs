@@ -50,7 +50,8 @@ type Done = Result<TaskResult<Option<String>>, Box<dyn Any + Send>>;
 /// Runs one job, from its start to what became of it.
 pub(super) async fn run(life: &Life, held: Arc<Held>) {
     // A task that we do not know is never given to us.
-    let task = life.plan.registry.get(&held.job.task);
+    let tasks = life.plan.tasks();
+    let task = tasks.registry.get(&held.job.task);
     let started = match task {
         Some(task) => start(life, &held, task).await.map(|open| (task, open)),
         None => None,

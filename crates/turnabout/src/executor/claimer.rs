@@ -137,12 +137,13 @@ impl<'a> Claimer<'a> {
         let benched = self.turns.benched().len();
         let number = life.answered.load(Relaxed) + 1;
         let idle = *life.hand.size.borrow() == 0;
+        let tasks = life.plan.tasks();
         let take = Take {
             executor: life.incarnation,
             number,
-            kind: life.plan.kind.clone(),
+            kind: tasks.kind.clone(),
             queues: life.plan.queues.clone(),
-            tasks: Arc::clone(&life.plan.tasks),
+            tasks: Arc::clone(&tasks.names),
             want: want.min(BATCH) as u32,
             turns: std::mem::replace(&mut self.turns, life.plan.turns()),
         };
@@ -234,7 +235,7 @@ impl<'a> Claimer<'a> {
             self.charge_running();
         }
         let charges = self.turns.accounts.charges();
-        match life.store.share(&life.plan.kind, charges).await {
+        match life.store.share(&life.plan.tasks().kind, charges).await {
             Ok(shared) => {
                 life.fine("sharing accounts");
                 self.turns.accounts.absorb(shared);

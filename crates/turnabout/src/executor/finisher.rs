@@ -48,7 +48,8 @@ impl Ending {
     /// What to write, by the rules.
     pub(super) fn settle(&self, life: &Life, cancelling: bool) -> Option<Settle> {
         let job = &self.held.job;
-        let known = life.plan.registry.get(&job.task);
+        let tasks = life.plan.tasks();
+        let known = tasks.registry.get(&job.task);
         let policy = known.map_or_else(Policy::default, |known| known.settings.policy);
         let mut standing = job.standing();
         standing.cancelling = cancelling;
@@ -146,7 +147,7 @@ pub(super) fn put_away(life: &Life, held: &Arc<Held>) {
 pub(super) fn count(life: &Life, ending: &Ending, settle: &Settle) {
     let task = &ending.held.job.task;
     if ending.started
-        && let Some(known) = life.plan.registry.get(task)
+        && let Some(known) = life.plan.tasks().registry.get(task)
     {
         known.meter.ended(task, settle.change.state, settle.ran);
     }
@@ -242,7 +243,10 @@ async fn persist(life: &Life, settles: &[Settle]) -> Result<Vec<Settled>, Error>
                 if !error.is_transient() {
                     return Err(error);
                 }
-                backoff.wait().await;
+                tokio::select! {
+                    () = backoff.wait() => {}
+                    () = life.hurry.notified() => {}
+                }
             }
         }
     }

@@ -172,6 +172,35 @@ impl ExecutorHandle {
         }
     }
 
+    /// Knows other tasks from now on: those of `executor`, of which nothing else is looked at. Jobs that run go on as they
+    /// began. On an error everything stays as it was.
+    ///
+    /// ```
+    /// # use turnabout::{Context, Executor, ExecutorHandle, Jobs, TaskResult, TaskSettings};
+    /// async fn echo(_: Context, args: serde_json::Value) -> TaskResult<serde_json::Value> {
+    ///     Ok(args)
+    /// }
+    ///
+    /// # async fn example(jobs: Jobs, handle: ExecutorHandle) -> turnabout::Result<()> {
+    /// handle.replace_tasks(Executor::new(&jobs).task_named(TaskSettings::named("echo"), echo)).await
+    /// # }
+    /// ```
+    pub async fn replace_tasks<S>(&self, executor: super::Executor<S>) -> crate::Result<()> {
+        let life = self.control.life();
+        let tasks = Arc::new(life.plan.other_tasks(executor.registry)?);
+        super::offer_transactions(&life.plan, &tasks)?;
+        let former = life.plan.set_tasks(Arc::clone(&tasks));
+        // This is no heartbeat: the lease ends when it would have.
+        let (info, settings) = (life.info(), tasks.registry.settings());
+        if let Err(error) = life.store.register(&info, &tasks.kind, &settings).await {
+            life.plan.set_tasks(former);
+            return Err(error);
+        }
+        life.owed.notify_one();
+        life.ready.notify_one();
+        Ok(())
+    }
+
     /// Waits until there is nothing more to do: nothing in hand, nothing ready, nothing due.
     pub(crate) async fn drained(&self) -> crate::Result<()> {
         let life = self.control.life();

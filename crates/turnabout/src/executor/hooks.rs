@@ -44,8 +44,9 @@ where
 
 /// Pays for ever, if any of our tasks has hooks.
 pub(super) async fn run(life: Arc<Life>) {
-    if life.plan.registry.hooked().is_empty() {
-        return;
+    // Other tasks may come to be known.
+    while life.plan.tasks().registry.hooked().is_empty() {
+        life.owed.notified().await;
     }
     let mut backoff = Backoff::for_store();
     loop {
@@ -70,7 +71,8 @@ pub(super) async fn run(life: Arc<Life>) {
 /// Runs what is owed now. Says how many hooks that were. Only one call at a time: whoever waits for it knows afterwards
 /// that nothing is under way.
 pub(super) async fn pay(life: &Life) -> Result<usize> {
-    let tasks = life.plan.registry.hooked();
+    let known = life.plan.tasks();
+    let tasks = known.registry.hooked();
     if tasks.is_empty() {
         return Ok(0);
     }
@@ -96,7 +98,8 @@ pub(super) async fn pay(life: &Life) -> Result<usize> {
 async fn is_settled(life: &Life, owed: Owed) -> bool {
     let Owed { hook, tries, job, .. } = owed;
     let (id, task) = (job.id, job.task.clone());
-    let Some(run) = life.plan.registry.get(&task).and_then(|known| known.hook(hook)) else {
+    let known = life.plan.tasks();
+    let Some(run) = known.registry.get(&task).and_then(|known| known.hook(hook)) else {
         // Never given to us; it is for an executor that has it.
         return false;
     };

@@ -23,7 +23,7 @@ impl ExecutorHandle {
         if !Arc::ptr_eq(jobs.store(), &life.store) {
             return Err(Error::invalid("executor", "it runs the jobs of another store"));
         }
-        if life.plan.registry.get(submit.task()).is_none() {
+        if life.plan.tasks().registry.get(submit.task()).is_none() {
             let why = format!(
                 "it does not know the task `{}`; add it with `.task(handler)`",
                 submit.task()

@@ -197,8 +197,8 @@ async fn give_back(life: &Life, strangers: &[(JobId, i64)]) -> Result<()> {
 }
 
 fn release(life: &Life, job: &Job, number: i64) -> Option<Settle> {
-    let policy = life
-        .plan
+    let tasks = life.plan.tasks();
+    let policy = tasks
         .registry
         .get(&job.task)
         .map_or_else(Policy::default, |known| known.settings.policy);
@@ -214,7 +214,7 @@ fn release(life: &Life, job: &Job, number: i64) -> Option<Settle> {
         error: None,
         described: Described::default(),
         ran: job.started.map(|started| until(started, life.store.clock().now())),
-        hooks: life.plan.registry.hooks(&job.task),
+        hooks: tasks.registry.hooks(&job.task),
         reported: true,
     })
 }

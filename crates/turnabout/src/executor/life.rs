@@ -67,6 +67,8 @@ pub(super) struct Life {
     endings: mpsc::Sender<Ending>,
     /// Outlives a panic of the finisher.
     pub(super) arrived: tokio::sync::Mutex<mpsc::Receiver<Ending>>,
+    /// The store is back: what waits to be written should be tried again at once.
+    pub(super) hurry: Notify,
     /// The finisher's task, which outlives this life until its last writes are done.
     writing: Mutex<Option<super::shutdown::AbortOnDrop>>,
     pub(super) health: Arc<Mutex<Troubles>>,
@@ -125,6 +127,7 @@ impl Life {
             bills: Mutex::default(),
             endings,
             arrived: tokio::sync::Mutex::new(arrived),
+            hurry: Notify::new(),
             writing: Mutex::default(),
             health,
             born,

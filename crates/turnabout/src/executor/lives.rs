@@ -21,8 +21,9 @@ const LAST_WRITES: Duration = Duration::from_secs(2);
 pub(super) async fn register(life: &Life) -> Result<()> {
     // Before it is sent: others may see it before we know.
     let sent = std::time::Instant::now();
+    let tasks = life.plan.tasks();
     life.store
-        .register(&life.info(), &life.plan.kind, &life.plan.registry.settings())
+        .register(&life.info(), &tasks.kind, &tasks.registry.settings())
         .await?;
     let mut troubles = life.health.lock().unwrap_or_else(PoisonError::into_inner);
     troubles.registered = true;
@@ -129,6 +130,7 @@ async fn reborn(control: &Control, last: &Life, former: &mut Former) -> Option<A
 /// Waits until what became of jobs before the last life ended is in the store, now that it answers again. Nobody has
 /// taken these jobs over if it still knows that life; else it refuses.
 async fn written(last: &Life) {
+    last.hurry.notify_one();
     let mut size = last.hand.size.subscribe();
     // The sender lives in `last`, so waiting cannot fail.
     let patience = LAST_WRITES.min(last.plan.lease / 6);

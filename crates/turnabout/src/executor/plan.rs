@@ -1,7 +1,7 @@
 //! How an executor is meant to behave: what its builder gathered, checked.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -112,15 +112,13 @@ impl Options {
 /// A checked plan, shared by all lives of an executor.
 pub(super) struct Plan {
     pub(super) jobs: Jobs,
-    pub(super) registry: Registry,
+    /// What it can run, at present.
+    tasks: RwLock<Arc<Tasks>>,
     pub(super) name: String,
     /// Whether it was given, and not made up.
     pub(super) name_given: bool,
     pub(super) slots: usize,
     pub(super) queues: Vec<String>,
-    pub(super) tasks: Arc<HashSet<String>>,
-    /// Names the place in the ring: the same for executors that take the same jobs by the same rules.
-    pub(super) kind: String,
     pub(super) fairness: Fairness,
     scheme: Scheme,
     seed: u64,
@@ -135,21 +133,19 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(jobs: Jobs, mut registry: Registry, mut options: Options) -> Result<Self> {
+    pub(super) fn new(jobs: Jobs, registry: Registry, mut options: Options) -> Result<Self> {
         options.check()?;
-        registry.check()?;
+        let tasks = Tasks::new(registry, &options.queues, options.fairness)?;
         let name_given = options.name.is_some();
         let name = options.name.unwrap_or_else(host_name);
         self::name("executor name", &name)?;
-        let tasks: Vec<String> = registry.settings().into_iter().map(|settings| settings.name).collect();
         Ok(Self {
             jobs,
+            tasks: RwLock::new(Arc::new(tasks)),
             name,
             name_given,
             slots: if options.inline_only { 0 } else { options.slots },
-            kind: kind(&options.queues, &tasks, options.fairness),
             queues: options.queues,
-            tasks: Arc::new(tasks.into_iter().collect()),
             fairness: options.fairness,
             scheme: options.scheme,
             seed: fastrand::u64(..),
@@ -160,8 +156,22 @@ impl Plan {
             hook_limit: options.hook_limit,
             log_limits: options.log_limits,
             abandoned: Arc::new(watch::Sender::new(0)),
-            registry,
         })
+    }
+
+    /// What it can run, at present. What was begun under it goes on under it, whatever is known later.
+    pub(super) fn tasks(&self) -> Arc<Tasks> {
+        Arc::clone(&self.tasks.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What it can run from now on. Returns what that was before.
+    pub(super) fn set_tasks(&self, tasks: Arc<Tasks>) -> Arc<Tasks> {
+        std::mem::replace(&mut *self.tasks.write().unwrap_or_else(PoisonError::into_inner), tasks)
+    }
+
+    /// Checks tasks that are to be known instead of the present ones.
+    pub(super) fn other_tasks(&self, registry: Registry) -> Result<Tasks> {
+        Tasks::new(registry, &self.queues, self.fairness)
     }
 
     /// A fresh memory of turns. Always with the same seed, so that a group's count begins where it did.
@@ -170,10 +180,30 @@ impl Plan {
     }
 }
 
+/// The tasks that an executor knows, and what follows from them.
+pub(super) struct Tasks {
+    pub(super) registry: Registry,
+    pub(super) names: Arc<HashSet<String>>,
+    /// Names the place in the ring: the same for executors that take the same jobs by the same rules.
+    pub(super) kind: String,
+}
+
+impl Tasks {
+    fn new(mut registry: Registry, queues: &[String], fairness: Fairness) -> Result<Self> {
+        registry.check()?;
+        let names: Vec<String> = registry.settings().into_iter().map(|settings| settings.name).collect();
+        Ok(Self {
+            kind: kind(queues, &names, fairness),
+            names: Arc::new(names.into_iter().collect()),
+            registry,
+        })
+    }
+}
+
 impl Life {
     /// How this life introduces itself to the store.
     pub(super) fn info(&self) -> ExecutorInfo {
-        let mut tasks: Vec<String> = self.plan.tasks.iter().cloned().collect();
+        let mut tasks: Vec<String> = self.plan.tasks().names.iter().cloned().collect();
         tasks.sort_unstable();
         if self.plan.slots == 0 {
             // Nobody should wait for it to take anything.

@@ -52,6 +52,8 @@ pub(super) async fn live(life: &Arc<Life>, control: &Control) -> End {
             // The sender lives in the plan, so waiting cannot fail.
             let _ = abandoned.wait_for(|abandoned| *abandoned <= others).await;
             drop(abandoned);
+            // The claimer may be waiting for a slot.
+            life.hand.room.notify_one();
             life.supervise("slot", slot).await;
         });
     }

@@ -85,12 +85,19 @@ impl SetGroup {
                 "0 would never let a job in; allow at least 1",
             ));
         }
-        let mut settings = self.jobs.settings().await?.group(&self.group);
-        settings.weight = self.weight.unwrap_or(settings.weight);
-        settings.max_running = self.max_running.over(settings.max_running);
-        settings.max_unfinished = self.max_unfinished.over(settings.max_unfinished);
-        settings.paused = self.paused.unwrap_or(settings.paused);
-        self.jobs.store().set(Setting::Group(self.group, settings)).await
+        // Again, if someone else was quicker: what they have changed is not ours to undo.
+        loop {
+            let known = self.jobs.settings().await?;
+            let mut settings = known.group(&self.group);
+            settings.weight = self.weight.unwrap_or(settings.weight);
+            settings.max_running = self.max_running.over(settings.max_running);
+            settings.max_unfinished = self.max_unfinished.over(settings.max_unfinished);
+            settings.paused = self.paused.unwrap_or(settings.paused);
+            let setting = Setting::Group(self.group.clone(), settings);
+            if self.jobs.store().set_since(known.version, setting).await? {
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -135,10 +142,16 @@ impl SetTask {
     async fn set(self) -> Result<()> {
         name("task", &self.task)?;
         self.max_running.check()?;
-        let mut limits = self.jobs.settings().await?.task(&self.task);
-        limits.max_running = self.max_running.over(limits.max_running);
-        limits.paused = self.paused.unwrap_or(limits.paused);
-        self.jobs.store().set(Setting::Task(self.task, limits)).await
+        loop {
+            let known = self.jobs.settings().await?;
+            let mut limits = known.task(&self.task);
+            limits.max_running = self.max_running.over(limits.max_running);
+            limits.paused = self.paused.unwrap_or(limits.paused);
+            let setting = Setting::Task(self.task.clone(), limits);
+            if self.jobs.store().set_since(known.version, setting).await? {
+                return Ok(());
+            }
+        }
     }
 }
 

@@ -324,7 +324,15 @@ impl Store for Model {
 
     async fn register(&self, executor: &ExecutorInfo, _kind: &str, tasks: &[TaskSettings]) -> Result<()> {
         let tables = &mut *self.tables();
-        tables.executors.insert(executor.incarnation, executor.clone());
+        let beat = tables
+            .executors
+            .get(&executor.incarnation)
+            .map_or(executor.beat, |known| known.beat);
+        let known = ExecutorInfo {
+            beat,
+            ..executor.clone()
+        };
+        tables.executors.insert(executor.incarnation, known);
         tables.seen.insert(executor.incarnation, self.now());
         for task in tasks {
             tables.tasks.insert(task.name.clone(), task.clone());
@@ -380,10 +388,10 @@ impl Store for Model {
         Ok(self.tables().settings.clone())
     }
 
-    async fn set(&self, setting: Setting) -> Result<()> {
-        self.tables().set(setting);
+    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
+        let set = self.tables().set_since(version, setting);
         self.signal(Signal::Ready);
-        Ok(())
+        Ok(set)
     }
 
     async fn tasks(&self) -> Result<Vec<TaskSettings>> {
@@ -395,18 +403,7 @@ impl Store for Model {
     }
 
     async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
-        let now = self.now();
-        let mut tables = self.tables();
-        let ready = tables.owed.values_mut().filter(|(from, owed)| {
-            let theirs = tasks.iter().find(|(task, _)| *task == owed.job.task);
-            *from <= now && theirs.is_some_and(|(_, hooks)| hooks.has(owed.hook))
-        });
-        let given = ready.take(limit as usize).map(|(from, owed)| {
-            *from = after(now, again);
-            owed.tries += 1;
-            owed.clone()
-        });
-        Ok(given.collect())
+        Ok(self.give_out(tasks, limit, again))
     }
 
     async fn strike(&self, owed: Vec<i64>) -> Result<()> {

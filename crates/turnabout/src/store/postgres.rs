@@ -262,7 +262,7 @@ impl Store for PostgresStore {
     }
 
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
-        self.within(PATIENCE, "marking jobs as running", self.mark_started(executor, jobs))
+        self.again("marking jobs as running", || self.mark_started(executor, jobs.clone()))
             .await
     }
 
@@ -310,18 +310,16 @@ impl Store for PostgresStore {
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
-        self.within(PATIENCE, "changing jobs", Box::pin(self.happen(which, event)))
+        self.again("changing jobs", || Box::pin(self.happen(which.clone(), event)))
             .await
     }
 
     async fn promote(&self, limit: u32) -> Result<Promoted> {
-        self.within(PATIENCE, "promoting due jobs", self.promote_due(limit))
-            .await
+        self.again("promoting due jobs", || self.promote_due(limit)).await
     }
 
     async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
-        self.within(PATIENCE, "registering", self.enrol(executor, kind, tasks))
-            .await
+        self.again("registering", || self.enrol(executor, kind, tasks)).await
     }
 
     async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
@@ -329,12 +327,8 @@ impl Store for PostgresStore {
     }
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        self.within(
-            PATIENCE,
-            "burying a silent executor",
-            Box::pin(self.bury(executor, beat)),
-        )
-        .await
+        self.again("burying a silent executor", || Box::pin(self.bury(executor, beat)))
+            .await
     }
 
     async fn executors(&self) -> Result<Vec<ExecutorInfo>> {
@@ -399,9 +393,9 @@ impl Store for PostgresStore {
         self.within(PATIENCE, "reading settings", self.read_settings()).await
     }
 
-    async fn set(&self, setting: Setting) -> Result<()> {
-        self.within(MORE_PATIENCE, "changing a setting", self.write_setting(setting))
-            .await
+    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
+        let written = self.write_setting(setting, version);
+        self.within(MORE_PATIENCE, "changing a setting", written).await
     }
 
     async fn tasks(&self) -> Result<Vec<TaskSettings>> {

@@ -299,9 +299,15 @@ impl Store for SqliteStore {
         self.read("reading settings", settings::all).await
     }
 
-    async fn set(&self, setting: Setting) -> Result<()> {
-        self.write("changing settings", move |tx| settings::set(tx, &setting))
-            .await
+    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
+        self.write("changing settings", move |tx| {
+            let unchanged = settings::version(tx.connection)? == version;
+            if unchanged {
+                settings::set(tx, &setting)?;
+            }
+            Ok(unchanged)
+        })
+        .await
     }
 
     async fn tasks(&self) -> Result<Vec<TaskSettings>> {

@@ -106,7 +106,7 @@ pub(in super::super) async fn bulk(
     }))
 }
 
-/// Says one thing more about a list.
+/// Narrows a list by a text.
 type Narrow = fn(List, String) -> List;
 
 /// Of all jobs, those that are asked for and that the caller may see.

@@ -2,15 +2,17 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
+use tracing::Instrument as _;
 use turnabout::{Submission, Submitted};
 
 use super::super::caller::Caller;
 use super::super::extract::Body;
 use super::super::state::App;
 use super::super::types::{BatchOutcome, BatchRequest, ItemOutcome, Problem, SubmitRequest, SubmittedView};
+use crate::traces;
 
 /// A batch holds no more jobs.
 const MAX_BATCH: usize = 1000;
@@ -24,10 +26,12 @@ const MAX_BATCH: usize = 1000;
 pub(in super::super) async fn submit(
     State(app): State<App>,
     caller: Caller,
+    headers: HeaderMap,
     Body(request): Body<SubmitRequest>,
 ) -> Result<Response, Problem> {
-    let submission = submission(&caller, request)?;
-    let outcome = app.jobs.submit_all([submission]).await.pop();
+    let traced = Traced::new(&headers, 1);
+    let submission = submission(&caller, &traced, request)?;
+    let outcome = app.jobs.submit_all([submission]).instrument(traced.span).await.pop();
     let Submitted { id, new } = outcome.ok_or_else(|| Problem::internal(&"no outcome"))??;
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     let location = [(header::LOCATION, format!("/api/v1/jobs/{id}"))];
@@ -42,19 +46,21 @@ pub(in super::super) async fn submit(
 pub(in super::super) async fn submit_batch(
     State(app): State<App>,
     caller: Caller,
+    headers: HeaderMap,
     Body(request): Body<BatchRequest>,
 ) -> Result<Response, Problem> {
     if !(1..=MAX_BATCH).contains(&request.jobs.len()) {
         let detail = format!("a batch has from 1 to {MAX_BATCH} jobs, not {}", request.jobs.len());
         return Err(Problem::invalid("jobs", detail));
     }
+    let traced = Traced::new(&headers, request.jobs.len());
     let mut good = Vec::new();
     let checked: Vec<Result<(), Problem>> = request
         .jobs
         .into_iter()
-        .map(|request| submission(&caller, request).map(|submission| good.push(submission)))
+        .map(|request| submission(&caller, &traced, request).map(|submission| good.push(submission)))
         .collect();
-    let mut answers = app.jobs.submit_all(good).await.into_iter();
+    let mut answers = app.jobs.submit_all(good).instrument(traced.span).await.into_iter();
     let outcomes: Vec<ItemOutcome> = checked
         .into_iter()
         .map(|checked| {
@@ -91,8 +97,31 @@ fn item(outcome: Result<Submitted, Problem>) -> ItemOutcome {
     }
 }
 
+/// A submit as a part of the caller's trace, if they say to which it belongs.
+struct Traced {
+    span: tracing::Span,
+    parent: Option<String>,
+}
+
+impl Traced {
+    fn new(headers: &HeaderMap, jobs: usize) -> Self {
+        let parent = headers
+            .get(traces::PARENT)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned);
+        let span = tracing::info_span!(target: "turnabout", parent: None, "submit", otel.kind = "producer", jobs);
+        Self {
+            span: traces::belongs(span, parent.as_deref()),
+            parent,
+        }
+    }
+}
+
 /// What was asked for, as the library takes it.
-fn submission(caller: &Caller, request: SubmitRequest) -> Result<Submission, Problem> {
+fn submission(caller: &Caller, traced: &Traced, mut request: SubmitRequest) -> Result<Submission, Problem> {
+    traced
+        .span
+        .in_scope(|| traces::note(&mut request.meta, traced.parent.as_deref()));
     let (group, owner) = caller.place(request.group, request.owner)?;
     let args = match request.args {
         Value::Null => Value::Object(serde_json::Map::new()),

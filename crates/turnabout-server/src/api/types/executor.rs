@@ -57,12 +57,12 @@ pub(crate) struct DrainView {
 
 /// What runs on the executor beside this server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "so it is called in the API")]
 pub(crate) struct Running {
     /// Whether there is an executor beside this server at all.
     pub(crate) executor: bool,
     /// How many jobs run.
-    #[serde(rename = "running")]
-    pub(crate) count: u64,
+    pub(crate) running: u64,
     /// The jobs that it has in hand, running or about to.
     #[schema(value_type = Vec<Uuid>)]
     pub(crate) jobs: Vec<JobId>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
+use super::counting::{Counting, Fault};
 use super::*;
 use crate::job::State;
 use crate::store::conformance::cases;
@@ -203,7 +204,44 @@ async fn handlers_that_never_yield_do_not_stop_heartbeats(world: &World) {
     within(busy).await.expect("it ends");
 }
 
+/// A handler that outlives its executor's lease, in the same process: its slot is not given to another one.
+async fn one_that_outlives_its_lease_keeps_its_slot(world: &World) {
+    let store = Counting::new(&world.store);
+    let jobs = Jobs::on(store.clone());
+    let mill = Arc::<Mill>::default();
+    let running = Executor::new(&jobs)
+        .state(Arc::clone(&mill))
+        .blocking_task(grind)
+        .slots(1)
+        .lease(Duration::from_millis(50), Duration::from_millis(600))
+        .grace(Duration::from_millis(20))
+        .start()
+        .await
+        .expect("it starts");
+    let first = running.health().incarnation;
+    let ground = jobs.submit(Grind("grind".into())).await.expect("submitted").id;
+    until(|| mill.running.load(SeqCst) == 1).await;
+    store.fail("heartbeat", Fault::Outage, 1000);
+    until(|| running.health().incarnation != first).await;
+    store.fail("heartbeat", Fault::Outage, 0);
+    until(|| running.health().registered).await;
+    let next = jobs.submit(Grind("fine".into())).await.expect("submitted").id;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(mill.running.load(SeqCst), 1);
+    assert_eq!(
+        jobs.get(next).await.expect("it is there").state,
+        State::Waiting,
+        "the slot is taken"
+    );
+    mill.stop.store(true, SeqCst);
+    assert_eq!(ended(&jobs, next).await.state, State::Success);
+    // It has no retries, and was lost.
+    assert_eq!(ended(&jobs, ground).await.state, State::Failed);
+    running.shutdown(Duration::ZERO).await;
+}
+
 cases![
+    one_that_outlives_its_lease_keeps_its_slot,
     a_handler_that_blocks_has_the_same_context,
     a_handler_that_blocks_hears_of_a_cancel,
     one_that_does_not_stop_keeps_its_slot_and_its_job,

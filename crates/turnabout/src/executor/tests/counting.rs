@@ -32,6 +32,8 @@ pub(super) enum Fault {
     Refusal,
     /// A mistake of ours, somewhere.
     Panic,
+    /// No answer ever comes.
+    Hang,
 }
 
 /// Another store, watched.
@@ -87,6 +89,7 @@ impl Counting {
             None => return call.await,
             Some(Fault::LostReply) => drop(call.await),
             Some(Fault::Panic) => panic!("so the test wanted"),
+            Some(Fault::Hang) => std::future::pending().await,
             Some(Fault::Outage | Fault::Refusal) => {}
         }
         Err(Error::Store {
@@ -218,8 +221,8 @@ impl Store for Counting {
         self.call("settings", self.inner.settings()).await
     }
 
-    async fn set(&self, setting: Setting) -> Result<()> {
-        self.call("set", self.inner.set(setting)).await
+    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
+        self.call("set", self.inner.set_since(version, setting)).await
     }
 
     async fn tasks(&self) -> Result<Vec<TaskSettings>> {

@@ -78,8 +78,11 @@ async fn write<const LEVEL: u8>(cx: Context<Stage>, task: Write<LEVEL>) -> TaskR
             kept.release().await?;
             let undone = tx.savepoint().await?;
             tx.execute(&insert, &[&cx.job().0]).await?;
+            let deeper = tx.savepoint().await?;
             drop(tx.execute("select 1/0", &[]).await);
+            // In whatever order.
             drop(undone);
+            drop(deeper);
             Ok(4)
         }
         "child" => {

@@ -157,9 +157,14 @@ impl Exec {
         }
     }
 
+    /// Repeated where that may help, as every executor does.
     pub(crate) async fn settle(&self, settle: Settle) -> Settled {
-        let settled = self.store.settle(self.incarnation, vec![settle]).await;
-        settled.expect("settle works")[0]
+        loop {
+            match self.store.settle(self.incarnation, vec![settle.clone()]).await {
+                Err(error) if error.is_transient() => tokio::task::yield_now().await,
+                settled => return settled.expect("settle works")[0],
+            }
+        }
     }
 
     /// Ends an attempt (whose start need not have been marked).

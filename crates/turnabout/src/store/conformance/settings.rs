@@ -1,8 +1,11 @@
 //! Weights and pauses act at once on jobs already waiting.
 
+use std::future::IntoFuture;
+
 use super::world::groups;
 use super::{World, cases, job};
 use crate::group::{GroupSettings, TaskLimits};
+use crate::jobs::Jobs;
 use crate::store::{NewJob, Setting};
 
 async fn set_group(world: &World, group: &str, settings: GroupSettings) {
@@ -131,7 +134,37 @@ async fn a_take_says_which_settings_were_in_force(world: &World) {
     assert_eq!(taken.settings.group("a").weight, 4);
 }
 
+/// Each of two operators changes something else about one group, again and again: nothing gets lost.
+async fn two_who_change_one_group_at_once_undo_nothing(world: &World) {
+    let (jobs, other) = (
+        Jobs::on(world.store.clone()),
+        Jobs::on(world.elsewhere().await.store.clone()),
+    );
+    for round in 1..=20u32 {
+        let (weighed, capped) = tokio::join!(
+            jobs.group("a").weight(round + 1).into_future(),
+            other.group("a").max_running(Some(round)).into_future(),
+        );
+        weighed.expect("it is set");
+        capped.expect("it is set");
+        let settings = world.store.settings().await.expect("it works").group("a");
+        assert_eq!((settings.weight, settings.max_running), (round + 1, Some(round)));
+    }
+}
+
+async fn a_setting_based_on_something_out_of_date_is_refused(world: &World) {
+    let seen = world.store.settings().await.expect("it works").version;
+    set_group(world, "a", weight(3)).await;
+    let late = Setting::Group("b".to_owned(), weight(5));
+    assert!(!world.store.set_since(seen, late.clone()).await.expect("it works"));
+    let settings = world.store.settings().await.expect("it works");
+    assert!(!settings.groups.contains_key("b"));
+    assert!(world.store.set_since(settings.version, late).await.expect("it works"));
+}
+
 cases!(
+    two_who_change_one_group_at_once_undo_nothing,
+    a_setting_based_on_something_out_of_date_is_refused,
     settings_are_kept_and_their_defaults_forgotten,
     a_weight_acts_at_once_on_jobs_already_waiting,
     a_paused_group_gives_nothing_until_it_is_resumed,

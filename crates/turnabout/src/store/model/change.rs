@@ -157,6 +157,14 @@ impl Tables {
         accounts.collect()
     }
 
+    pub(super) fn set_since(&mut self, version: i64, setting: Setting) -> bool {
+        let unchanged = self.settings.version == version;
+        if unchanged {
+            self.set(setting);
+        }
+        unchanged
+    }
+
     pub(super) fn set(&mut self, setting: Setting) {
         let mut settings = (*self.settings).clone();
         settings.version += 1;

@@ -1,16 +1,36 @@
 //! What handlers tell of themselves: progress, logs.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::claim::Fence;
 use super::{Model, Tables};
+use crate::clock::after;
+use crate::hook::{Hooks, Owed};
 use crate::job::{Attempt, Claim, Described, Job, JobId};
 use crate::lifecycle::{Change, attempt_to_keep};
 use crate::log::Line;
 use crate::store::{ATTEMPTS_KEPT, LogEnd, LogLines, Report, Signal};
 
 impl Model {
+    /// Hooks that are owed, given to whoever runs them for a while.
+    pub(super) fn give_out(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Vec<Owed> {
+        let now = self.now();
+        let mut tables = self.tables();
+        let ready = tables.owed.values_mut().filter(|(from, owed)| {
+            let theirs = tasks.iter().find(|(task, _)| *task == owed.job.task);
+            *from <= now && theirs.is_some_and(|(_, hooks)| hooks.has(owed.hook))
+        });
+        let given = ready.take(limit as usize).map(|(from, owed)| {
+            *from = after(now, again);
+            owed.tries += 1;
+            owed.clone()
+        });
+        given.collect()
+    }
+
     pub(super) fn note_progress(&self, executor: Uuid, reports: Vec<Report>) {
         let tables = &mut *self.tables();
         for report in reports {

@@ -225,11 +225,13 @@ pub(super) fn is_transient(error: &tokio_postgres::Error) -> bool {
     }
 }
 
-/// Whether this transaction was ended because it and another one waited for each other.
+/// Whether this transaction was ended because it and another one were in each other's way: once more may help.
 pub(super) fn is_deadlock(error: &Error) -> bool {
+    let collisions = [SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE];
     matches!(error, Error::Store { cause, .. } if cause
         .downcast_ref::<tokio_postgres::Error>()
-        .is_some_and(|e| e.code() == Some(&SqlState::T_R_DEADLOCK_DETECTED)))
+        .and_then(tokio_postgres::Error::code)
+        .is_some_and(|code| collisions.contains(code)))
 }
 
 /// The table in which some job's day has no partition yet, if that is what is wrong.

@@ -6,12 +6,16 @@ use deadpool_postgres::Pool;
 use tokio_postgres::error::SqlState;
 
 use super::PostgresStore;
+use super::connect::is_deadlock;
 use crate::error::{Error, Result};
 
 /// A verb that takes longer gets no answer any more: its connection is dead, or the server is.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// Large batches, and what waits for others on purpose.
 pub(super) const MORE_PATIENCE: Duration = Duration::from_mins(5);
+
+/// So often a verb is tried that collides with others.
+const COLLISIONS: u64 = 10;
 
 impl PostgresStore {
     /// Runs a verb for so long at the most.
@@ -36,6 +40,24 @@ impl PostgresStore {
                     cause: format!("the server did not answer within {patience:?}").into(),
                     transient: true,
                 })
+            }
+        }
+    }
+
+    /// Runs a verb, and runs it again if it and another waited for each other: the other has gone on meanwhile.
+    pub(super) async fn again<T, Fut>(&self, doing: &'static str, verb: impl Fn() -> Fut + Send) -> Result<T>
+    where
+        Fut: Future<Output = Result<T>> + Send,
+    {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.within(PATIENCE, doing, verb()).await {
+                Err(error) if is_deadlock(&error) && tries < COLLISIONS => {
+                    // Apart, so that they do not meet again.
+                    tokio::time::sleep(Duration::from_millis(fastrand::u64(0..10 * tries))).await;
+                }
+                answer => return answer,
             }
         }
     }

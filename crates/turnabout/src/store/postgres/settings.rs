@@ -59,7 +59,7 @@ impl PostgresStore {
             || settings.tasks.values().any(|s| s.max_running.is_some())
     }
 
-    pub(super) async fn write_setting(&self, setting: Setting) -> Result<()> {
+    pub(super) async fn write_setting(&self, setting: Setting, version: i64) -> Result<bool> {
         let mut tries = 0;
         let limited = match &setting {
             Setting::Group(name, s) if s.max_unfinished.is_some() => Some(name),
@@ -67,14 +67,15 @@ impl PostgresStore {
         };
         loop {
             tries += 1;
-            match self.try_write_setting(&setting).await {
-                Ok(()) => {
+            match self.try_write_setting(&setting, version).await {
+                Ok(false) => return Ok(false),
+                Ok(true) => {
                     // The jobs that there are count too, once they are marked as such. Not under the lock: there may be
                     // many of them.
                     if let Some(group) = limited {
                         self.run("limiting a group", &self.sql.limit_group, &[group]).await?;
                     }
-                    return Ok(());
+                    return Ok(true);
                 }
                 // Someone's transaction stands in the way of counting: stepping back lets those behind us pass.
                 Err(error) if error.is_transient() && tries < TRIES => {
@@ -85,7 +86,8 @@ impl PostgresStore {
         }
     }
 
-    async fn try_write_setting(&self, setting: &Setting) -> Result<()> {
+    /// `false`: some setting has changed since that version.
+    async fn try_write_setting(&self, setting: &Setting, version: i64) -> Result<bool> {
         let failed = failed("changing a setting");
         let known = self.read_settings().await?;
         let (before, after) = match setting {
@@ -94,6 +96,11 @@ impl PostgresStore {
         };
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
+        // First, so that whoever changes a setting at the same time waits, and then finds that it is too late.
+        if tx.execute(&self.sql.set_version, &[&version]).await.map_err(&failed)? == 0 {
+            tx.commit().await.map_err(&failed)?;
+            return Ok(false);
+        }
         if before != after {
             // Claims and finishes wait while held jobs are counted, so that a cap begins with the true number; and we do
             // not wait long for an open transaction, since everyone would wait behind us.
@@ -130,11 +137,10 @@ impl PostgresStore {
         tx.execute(&self.sql.set_cap, &[&kind, name, &cap])
             .await
             .map_err(&failed)?;
-        tx.execute(&self.sql.set_version, &[]).await.map_err(&failed)?;
         tx.execute(&self.sql.notify, &[&"ready"]).await.map_err(&failed)?;
         tx.commit().await.map_err(&failed)?;
         self.signal(Signal::Ready);
-        Ok(())
+        Ok(true)
     }
 
     pub(super) async fn share_accounts(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {

@@ -83,10 +83,15 @@ impl PostgresStore {
             .map(|job| (job.id, job.number))
             .collect();
         let refused: HashMap<JobId, Settled> = self.why_refused(executor, &missing).await?.into_iter().collect();
-        // Finished in transactions of their handlers': the places that those gave back are not counted yet.
-        if self.has_caps() && refused.values().any(|settled| *settled == Settled::Done) {
-            self.run("giving back places", &self.sql.fold_freed, &[]).await?;
-            self.signal(Signal::Ready);
+        // Finished in transactions of their handlers': nobody was told, and places that those gave back are not counted.
+        let elsewhere = refused.iter().filter(|(_, settled)| **settled == Settled::Done);
+        let elsewhere: Vec<JobId> = elsewhere.map(|(id, _)| *id).collect();
+        if !elsewhere.is_empty() {
+            self.signal_changed(elsewhere);
+            if self.has_caps() {
+                self.run("giving back places", &self.sql.fold_freed, &[]).await?;
+                self.signal(Signal::Ready);
+            }
         }
         Ok(jobs
             .iter()

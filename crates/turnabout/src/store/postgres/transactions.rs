@@ -89,6 +89,7 @@ impl PostgresStore {
             let why = self.why_refused(executor, &[(settle.id, settle.number)]).await?;
             return Ok(why.first().map_or(Settled::Lost, |(_, why)| *why));
         }
+        let last = self.last_of(std::slice::from_ref(settle)).await;
         let written = std::iter::once(settle.id).collect();
         let owed = self
             .note_settled(&tx, &before, std::slice::from_ref(settle), &written)
@@ -96,6 +97,7 @@ impl PostgresStore {
         tx.commit().await.map_err(&failed)?;
         self.tidy_after(executor, settle).await;
         self.announce(std::slice::from_ref(settle), &written, false);
+        self.hint_last(last, &written);
         if owed {
             self.signal(Signal::Owed);
         }

@@ -1,0 +1,114 @@
+//! What stands in the configuration about groups and limits is written to the store; and what changes in the file while the
+//! program runs takes effect, as far as it can.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio_util::sync::CancellationToken;
+use turnabout::{Executor, ExecutorHandle, Jobs};
+
+use super::signals::Hangups;
+use crate::config::{Config, Origin, Sources};
+use crate::tasks;
+
+/// The file is looked at so often.
+const LOOKS: Duration = Duration::from_secs(1);
+
+/// Reads the configuration again when it should be.
+pub(super) struct Reloader {
+    pub(super) sources: Sources,
+    pub(super) config: Config,
+    pub(super) jobs: Jobs,
+    pub(super) executor: Option<Arc<ExecutorHandle>>,
+    pub(super) hangups: Hangups,
+    /// Cancelled if the program should end, because its terminal is gone.
+    pub(super) stop: CancellationToken,
+}
+
+/// Two looks at a file that has not changed give the same.
+type Look = Option<(SystemTime, u64)>;
+
+fn look(file: &Path) -> Look {
+    let data = std::fs::metadata(file).ok()?;
+    Some((data.modified().ok()?, data.len()))
+}
+
+impl Reloader {
+    /// For as long as the program runs.
+    pub(super) async fn run(mut self, mut seen: Look) {
+        loop {
+            tokio::select! {
+                ours = self.hangups.next() => {
+                    if !ours {
+                        self.stop.cancel();
+                        return;
+                    }
+                    seen = look(&self.sources.file);
+                }
+                () = tokio::time::sleep(LOOKS) => {
+                    let now = look(&self.sources.file);
+                    if now == seen {
+                        continue;
+                    }
+                    seen = now;
+                }
+            }
+            match self.reload().await {
+                Ok(()) => tracing::info!("the configuration was read again"),
+                Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
+            }
+        }
+    }
+
+    pub(super) fn seen(sources: &Sources) -> Look {
+        look(&sources.file)
+    }
+
+    async fn reload(&mut self) -> anyhow::Result<()> {
+        let new = self.sources.read()?;
+        if let Some(executor) = &self.executor {
+            let known = tasks::add_all(Executor::new(&self.jobs), &new)?;
+            executor.replace_tasks(known).await?;
+        }
+        apply(&self.jobs, &new, &self.config).await?;
+        for name in self.config.differing(&new) {
+            tracing::warn!("`{name}` has changed; that takes effect when the program is started again");
+        }
+        self.config = new;
+        Ok(())
+    }
+}
+
+/// Writes to the store what is set for groups and tasks. What was set by the former configuration and is not any longer
+/// becomes as it is by default; what neither says stays as it is, since someone may have set it otherwise.
+pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabout::Result<()> {
+    let mut names: Vec<&String> = new.groups.keys().chain(former.groups.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let wanted = new.groups.get(name).cloned().unwrap_or_default();
+        let set = jobs
+            .group(name)
+            .weight(wanted.weight)
+            .max_running(wanted.max_running)
+            .max_unfinished(wanted.max_unfinished);
+        (if wanted.paused { set.pause() } else { set.resume() }).await?;
+    }
+    let limited = |config: &Config, name: &str| {
+        ["max-running", "paused"]
+            .iter()
+            .any(|key| *config.origin(&format!("tasks.{name}.{key}")) != Origin::Default)
+    };
+    let mut names: Vec<&String> = new.tasks.keys().chain(former.tasks.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        if limited(new, name) || limited(former, name) {
+            let wanted = new.tasks.get(name).cloned().unwrap_or_default();
+            let set = jobs.task_limits(name).max_running(wanted.max_running);
+            (if wanted.paused { set.pause() } else { set.resume() }).await?;
+        }
+    }
+    Ok(())
+}

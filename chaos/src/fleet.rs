@@ -1,7 +1,7 @@
 //! The worker processes: seats that are always taken. Whoever dies is replaced, under the same id unless the nemesis says
 //! otherwise.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,12 +72,7 @@ struct State {
 impl Fleet {
     /// Starts a worker for each way to the store.
     /// Their clocks are off, if there is a library for that.
-    pub fn start(
-        spec: &Spec,
-        side: &Arc<SideLog>,
-        ways: Vec<(String, Option<Proxy>)>,
-        skewed: Option<&PathBuf>,
-    ) -> Self {
+    pub fn start(spec: &Spec, side: &Arc<SideLog>, ways: Vec<(String, Option<Proxy>)>, skewed: Option<&Path>) -> Self {
         let counter = Arc::new(AtomicU32::new(1));
         let mut keepers = JoinSet::new();
         let seats = ways.into_iter().enumerate().map(|(n, (url, proxy))| {
@@ -90,7 +85,7 @@ impl Fleet {
             };
             Arc::new(Seat {
                 spec: spec.clone(),
-                skew: skewed.map(|library| (library.clone(), SKEWS[n % SKEWS.len()])),
+                skew: skewed.map(|library| (library.to_owned(), SKEWS[n % SKEWS.len()])),
                 url,
                 proxy,
                 side: Arc::clone(side),

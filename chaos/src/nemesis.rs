@@ -75,8 +75,8 @@ impl Nemesis {
                     seat.signal(Signal::KILL);
                 }
                 35..50 => {
-                    self.stop(seat, "SIGSTOP, short", self.lease.mul_f64(rng.f64() * 0.6))
-                        .await;
+                    let short = self.lease.mul_f64(rng.f64() * 0.6);
+                    self.stop(seat, "SIGSTOP, short", short).await;
                 }
                 50..70 => {
                     let long = self.lease.mul_f64(1.1 + rng.f64());

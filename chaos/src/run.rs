@@ -101,7 +101,7 @@ pub async fn run(plan: &Plan) -> Result<Report> {
     } else {
         None
     };
-    let fleet = Fleet::start(&spec, &side, place.ways(plan.workers).await?, skewed.as_ref());
+    let fleet = Fleet::start(&spec, &side, place.ways(plan.workers).await?, skewed.as_deref());
     fleet.ready().await?;
     phase(&side, "calm before", true);
     load.backlog(BACKLOG.0, BACKLOG.1).await?;

@@ -70,10 +70,9 @@ struct Run {
 }
 
 impl Run {
-    #[expect(clippy::unnecessary_wraps, reason = "it is what a handler returns")]
-    fn done(mut self, cx: &Context<Arc<App>>) -> TaskResult<String> {
+    fn done(mut self, cx: &Context<Arc<App>>) -> String {
         self.how = How::Done;
-        Ok(cx.job().to_string())
+        cx.job().to_string()
     }
 
     fn failed(mut self, error: impl Into<TaskError>) -> TaskResult<String> {
@@ -164,14 +163,14 @@ pub fn executor(jobs: &Jobs, app: Arc<App>, transactions: bool) -> Executor<Arc<
 async fn sleep(cx: Context<Arc<App>>, millis: u64) -> TaskResult<String> {
     let run = cx.state().begin(&cx).await;
     tokio::time::sleep(Duration::from_millis(millis)).await;
-    run.done(&cx)
+    Ok(run.done(&cx))
 }
 
 /// Takes its time, and stops when it is told to.
 async fn obey(cx: Context<Arc<App>>, millis: u64) -> TaskResult<String> {
     let run = cx.state().begin(&cx).await;
     tokio::select! {
-        () = tokio::time::sleep(Duration::from_millis(millis)) => run.done(&cx),
+        () = tokio::time::sleep(Duration::from_millis(millis)) => Ok(run.done(&cx)),
         () = cx.cancelled() => run.failed("told to stop"),
     }
 }
@@ -181,7 +180,7 @@ async fn flaky(cx: Context<Arc<App>>, task: Flaky) -> TaskResult<String> {
     let mut run = cx.state().begin(&cx).await;
     tokio::time::sleep(Duration::from_millis(task.millis)).await;
     if cx.attempt() > task.fails {
-        return run.done(&cx);
+        return Ok(run.done(&cx));
     }
     if cx.attempt().is_multiple_of(2) {
         run.how = How::Panicking;
@@ -201,15 +200,19 @@ async fn snoozing(cx: Context<Arc<App>>, task: Snoozing) -> TaskResult<String> {
     if fastrand::bool() {
         return run.failed(TaskError::snooze(Duration::from_millis(task.millis)));
     }
-    run.done(&cx)
+    Ok(run.done(&cx))
 }
 
 /// Keeps its thread busy, whatever anyone says.
-#[expect(clippy::needless_pass_by_value, reason = "so handlers are called")]
+#[expect(
+    clippy::needless_pass_by_value,
+    clippy::unnecessary_wraps,
+    reason = "so handlers are called"
+)]
 fn blocking(cx: Context<Arc<App>>, task: Blocking) -> TaskResult<String> {
     let run = cx.block_on(cx.state().begin(&cx));
     std::thread::sleep(Duration::from_millis(task.millis));
-    run.done(&cx)
+    Ok(run.done(&cx))
 }
 
 /// Writes into the database, in one transaction with its success.
@@ -221,7 +224,7 @@ async fn booking(cx: Context<Arc<App>>, task: Booking) -> TaskResult<String> {
     if cx.attempt() <= task.fails {
         return run.failed("it fails after it has written");
     }
-    run.done(&cx)
+    Ok(run.done(&cx))
 }
 
 async fn poison(cx: Context<Arc<App>>, task: Poison) -> TaskResult<String> {

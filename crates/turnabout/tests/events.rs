@@ -30,6 +30,11 @@ async fn read(cx: Context, task: Read) -> TaskResult {
     Ok(())
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    clippy::unnecessary_wraps,
+    reason = "so handlers are called"
+)]
 fn grind(_: Context, task: Read) -> TaskResult {
     tracing::info!("{} on a thread of its own", task.0);
     Ok(())

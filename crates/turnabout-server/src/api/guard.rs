@@ -77,7 +77,7 @@ fn admit(app: &App, request: &Request) -> Result<Option<Caller>, Problem> {
     let host = request
         .uri()
         .authority()
-        .map(|authority| authority.as_str())
+        .map(axum::http::uri::Authority::as_str)
         .or_else(|| headers.get(header::HOST)?.to_str().ok())
         .unwrap_or_default();
     let open = app.gate.is_open();

@@ -1,4 +1,4 @@
-//! The routes, and their description: OpenAPI 3.1, generated from the code.
+//! The routes, and their description: `OpenAPI` 3.1, generated from the code.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,16 +70,16 @@ fn routes() -> OpenApiRouter<App> {
 }
 
 /// All routes, and what every request passes.
-pub(super) fn router(app: App) -> anyhow::Result<Router> {
+pub(super) fn router(app: &App) -> anyhow::Result<Router> {
     let (router, document) = routes().split_for_parts();
     let viewer = SwaggerUi::new("/api/docs").url("/api/openapi.json", complete(document));
     let mut router = router
-        .with_state(Arc::clone(&app))
+        .with_state(Arc::clone(app))
         .merge(viewer)
         .fallback(nothing_here)
         .method_not_allowed_fallback(not_so)
         .layer(DefaultBodyLimit::max(app.settings.max_body))
-        .layer(from_fn_with_state(Arc::clone(&app), guard::guard))
+        .layer(from_fn_with_state(Arc::clone(app), guard::guard))
         .layer(CatchPanicLayer::custom(panicked));
     if !app.settings.cors.is_empty() {
         router = router.layer(cors(&app.settings.cors)?);
@@ -118,6 +118,7 @@ async fn not_so() -> Problem {
     )
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "so the layer calls it")]
 fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text

@@ -85,7 +85,7 @@ impl Server {
     /// The API without a socket, for the command line on a database: whoever can open that may do anything.
     pub(crate) fn inside(self) -> anyhow::Result<axum::Router> {
         let settings = self.settings;
-        openapi::router(Arc::new(Inner {
+        openapi::router(&Arc::new(Inner {
             jobs: self.jobs,
             gate: Gate::new(settings.address, Vec::new(), None)?,
             limiter: Limiter::new(settings.rate),
@@ -121,7 +121,7 @@ impl Bound {
     /// Answers until it is told to stop; then finishes what is on its way, and ends streams.
     pub(crate) async fn run(self, shutdown: CancellationToken) -> anyhow::Result<()> {
         let app: App = Arc::new(self.app);
-        let router = openapi::router(Arc::clone(&app))?;
+        let router = openapi::router(&app)?;
         for hook in app.settings.webhooks.clone() {
             tokio::spawn(webhooks::run(Arc::clone(&app), hook));
         }

@@ -1,4 +1,4 @@
-//! Tokens that someone else makes: JWTs, signed with HS256 or EdDSA.
+//! Tokens that someone else makes: JWTs, signed with HS256 or `EdDSA`.
 //!
 //! The algorithm is the configured one, whatever a token says; without an end (`exp`) none is accepted.
 

@@ -16,7 +16,7 @@ pub(crate) struct Global {
     /// The configuration file [default: turnabout.toml in this folder, if it exists]
     #[arg(long, value_name = "FILE", env = "TURNABOUT_CONFIG", global = true)]
     config: Option<PathBuf>,
-    /// Where the jobs are: `sqlite://FILE` or `postgres://USER:PASSWORD@HOST/DATABASE` [default: sqlite://turnabout.db]
+    /// Where the jobs are: `sqlite://FILE` or `postgres://USER:PASSWORD@HOST/DATABASE` [default: `sqlite://turnabout.db`]
     #[arg(long, value_name = "URL", global = true, conflicts_with = "server")]
     database: Option<String>,
     /// Ask a server instead of a database: `http://HOST:7878`

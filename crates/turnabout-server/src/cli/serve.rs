@@ -88,12 +88,11 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
     let mut api = tokio::spawn({
         let over = over.clone();
         async move {
-            match api {
-                Some(api) => api.run(over).await,
-                None => {
-                    over.cancelled().await;
-                    Ok(())
-                }
+            if let Some(api) = api {
+                api.run(over).await
+            } else {
+                over.cancelled().await;
+                Ok(())
             }
         }
     });

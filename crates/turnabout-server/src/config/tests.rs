@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::value::{Inherit, duration, words};
 use super::*;
 
+#[expect(clippy::unnecessary_wraps, reason = "so it is handed on")]
 fn file(text: &str) -> Option<File> {
     Some(File {
         name: "t.toml".to_owned(),
@@ -189,29 +190,35 @@ fn the_reference_in_the_documentation_is_the_one_that_the_code_writes() {
 #[test]
 fn every_line_of_the_reference_can_be_used_as_it_stands() {
     // What is a comment for people begins with a blank; what is a setting does not.
-    let used: Vec<String> = reference()
-        .lines()
-        .map(|line| match line.strip_prefix('#') {
-            Some(rest) if !rest.is_empty() && !rest.starts_with(' ') => rest.to_owned(),
-            _ => line.to_owned(),
-        })
-        // A task has one or the other.
-        .filter(|line| {
-            !["url", "headers", "secret", "secret-file"]
-                .iter()
-                .any(|key| line.starts_with(&format!("{key} =")))
-        })
-        .collect();
-    // And a role has what belongs to it.
-    let used: Vec<String> = used
-        .into_iter()
-        .map(|line| line.replace("role = \"admin\"", "role = \"owner\""))
-        .collect();
+    let mut section = String::new();
+    let mut used = Vec::new();
+    for line in reference().lines() {
+        let line = match line.strip_prefix('#') {
+            Some(rest) if !rest.is_empty() && !rest.starts_with(' ') => rest,
+            _ => line,
+        };
+        if line.starts_with('[') {
+            line.clone_into(&mut section);
+        }
+        let key = line.split(' ').next().unwrap_or_default();
+        // A task has a command or a URL, a secret stands here or in a file, and a role has what belongs to it.
+        match key {
+            "url" | "headers" if section.starts_with("[tasks.") => {}
+            "secret" | "secret-file" => {}
+            _ => used.push(line.replace("role = \"admin\"", "role = \"owner\"")),
+        }
+    }
     let config = Config::from(file(&used.join("\n")), &[], &[]).unwrap_or_else(|troubles| panic!("{troubles}"));
     let defaults = Config::default();
     assert_eq!(config.store, defaults.store);
     assert_eq!(config.executor.lease, defaults.executor.lease);
-    assert_eq!(config.tasks.len() + config.groups.len() + config.tokens.len(), 3);
+    let named = [
+        config.tasks.len(),
+        config.groups.len(),
+        config.tokens.len(),
+        config.webhooks.len(),
+    ];
+    assert_eq!(named, [1, 1, 1, 1]);
 }
 
 #[test]

@@ -30,6 +30,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A program to run, as the configuration says.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_field_names, reason = "the file to run is the program itself")]
 pub(crate) struct Program {
     program: String,
     arguments: Vec<Template>,

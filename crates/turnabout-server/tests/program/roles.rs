@@ -81,8 +81,8 @@ pub(crate) fn a_group_sees_and_changes_nothing_of_another_and_neither_does_an_ow
     };
     assert_eq!(sees(&chief), [hers.clone(), his.clone(), theirs.clone()]);
     assert_eq!(sees(&acme), [hers.clone(), his.clone()]);
-    assert_eq!(sees(&blue), [theirs.clone()]);
-    assert_eq!(sees(&ada), [hers.clone()]);
+    assert_eq!(sees(&blue), std::slice::from_ref(&theirs));
+    assert_eq!(sees(&ada), std::slice::from_ref(&hers));
     acme.get("/api/v1/jobs?group=blue").problem(403, "forbidden");
     let all = format!("ids={hers},{his},{theirs}");
     let found = ada.get(&format!("/api/v1/jobs?{all}")).with(200);
@@ -209,11 +209,11 @@ pub(crate) fn nobody_gets_around_the_guard(place: &Place) {
     assert!(guesses.contains(&429), "{guesses:?}");
     // What is wrong with a token, or what it is, is in no log.
     server.terminate();
-    let mut log = Vec::new();
+    let mut lines = Vec::new();
     while let Ok(line) = server.log.recv() {
-        log.push(line);
+        lines.push(line);
     }
-    assert!(!log.join("\n").contains("guess"), "{log:?}");
+    assert!(!lines.join("\n").contains("guess"), "{lines:?}");
 }
 
 pub(crate) fn a_server_that_others_can_reach_needs_tokens(place: &Place) {

@@ -97,12 +97,13 @@ pub(crate) fn an_address_is_sent_the_arguments_and_its_answer_is_the_result(plac
     mac.update(time.strip_prefix("t=").expect("a time").as_bytes());
     mac.update(b".");
     mac.update(&request.body);
-    let expected: String = mac
+    let expected = mac
         .finalize()
         .into_bytes()
         .iter()
         .map(|byte| format!("{byte:02x}"))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     assert_eq!(signature, expected);
 
     let id = place.ask(&["submit", "mail"]);

@@ -46,7 +46,7 @@ fn receiver() -> (String, Receiver<(String, String)>) {
 }
 
 pub(crate) fn a_webhook_is_told_what_becomes_of_jobs_until_it_has_heard(place: &Place) {
-    let (address, heard) = receiver();
+    let (address, calls) = receiver();
     place.configure(&format!(
         "[webhooks.acme]\nurl = \"http://{address}/hook\"\nsecret = \"a secret\"\ngroup = \"acme\"\n\
          on = [\"submitted\", \"final\"]\n"
@@ -58,7 +58,7 @@ pub(crate) fn a_webhook_is_told_what_becomes_of_jobs_until_it_has_heard(place: &
     let mut told: Vec<String> = Vec::new();
     // Two events, of which one is sent twice since it was not heard the first time.
     for _ in 0..3 {
-        let (head, body) = heard.recv_timeout(Duration::from_mins(1)).expect("a call");
+        let (head, body) = calls.recv_timeout(Duration::from_mins(1)).expect("a call");
         let payload: Value = serde_json::from_str(&body).expect("JSON");
         assert_eq!(payload["job"]["id"], id.as_str(), "{payload}");
         told.push(payload["event"].as_str().expect("an event").to_owned());
@@ -89,7 +89,7 @@ pub(crate) fn a_webhook_is_told_what_becomes_of_jobs_until_it_has_heard(place: &
     let page = api.get("/api/v1/jobs?group=webhooks").with(200);
     assert_eq!(page["jobs"].as_array().map(Vec::len), Some(2), "{page}");
     assert!(!page.to_string().contains("a secret"));
-    assert!(heard.recv_timeout(Duration::from_millis(300)).is_err());
+    assert!(calls.recv_timeout(Duration::from_millis(300)).is_err());
 
     // A server that is started again looks at the last minutes once more, and tells nothing twice.
     server.terminate();
@@ -98,7 +98,7 @@ pub(crate) fn a_webhook_is_told_what_becomes_of_jobs_until_it_has_heard(place: &
     let api = Caller::of(&server);
     let id = api.submit(&json!({ "task": "sleep", "args": { "seconds": 0 }, "group": "acme" }));
     for _ in 0..2 {
-        let (_, body) = heard.recv_timeout(Duration::from_mins(1)).expect("a call");
+        let (_, body) = calls.recv_timeout(Duration::from_mins(1)).expect("a call");
         assert!(body.contains(&id), "{body}");
     }
 }

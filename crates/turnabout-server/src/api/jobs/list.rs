@@ -37,9 +37,10 @@ pub(in super::super) async fn list(
         }));
     }
     let list = narrow(app.jobs.list(), &caller, &query)?;
-    let count = match query.count {
-        true => Some(count(list.clone().count(COUNTED + 1).await?)),
-        false => None,
+    let count = if query.count {
+        Some(count(list.clone().count(COUNTED + 1).await?))
+    } else {
+        None
     };
     let page = list.await?;
     Ok(Json(JobPage {
@@ -105,6 +106,9 @@ pub(in super::super) async fn bulk(
     }))
 }
 
+/// Narrows a list by a text.
+type Narrow = fn(List, String) -> List;
+
 /// Of all jobs, those that are asked for and that the caller may see.
 fn narrow(list: List, caller: &Caller, query: &ListQuery) -> Result<List, Problem> {
     let mut list = list.limit(query.limit.unwrap_or(100));
@@ -114,7 +118,7 @@ fn narrow(list: List, caller: &Caller, query: &ListQuery) -> Result<List, Proble
         }
     }
     let (group, owner) = caller.place(query.group.clone(), query.owner.clone())?;
-    let texts: [(&Option<String>, fn(List, String) -> List); 5] = [
+    let texts: [(&Option<String>, Narrow); 5] = [
         (&query.task, List::task),
         (&group, List::group),
         (&owner, List::owner),

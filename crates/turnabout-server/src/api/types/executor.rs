@@ -57,6 +57,7 @@ pub(crate) struct DrainView {
 
 /// What runs on the executor beside this server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "so it is called in the API")]
 pub(crate) struct Running {
     /// Whether there is an executor beside this server at all.
     pub(crate) executor: bool,

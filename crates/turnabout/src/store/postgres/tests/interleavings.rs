@@ -206,7 +206,13 @@ async fn interleave(place: &Place, quarter: u64) {
 /// Holds what the clients were told against what the store says, and leaves nothing for the next round.
 async fn check(store: &Arc<PostgresStore>, seed: u64, ids: &[JobId], mut deeds: Vec<(Uuid, Deed)>) {
     deeds.sort_by_key(|(_, deed)| deed.to);
-    let told = || deeds.iter().map(|deed| format!("{deed:?}\n")).collect::<String>();
+    let told = || {
+        deeds
+            .iter()
+            .map(|deed| format!("{deed:?}"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
     let mut reaped: BTreeMap<Uuid, u64> = BTreeMap::new();
     let (mut successes, mut restarts) = (BTreeMap::new(), BTreeMap::new());
     let mut cancels: BTreeMap<JobId, u64> = BTreeMap::new();

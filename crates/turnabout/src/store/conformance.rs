@@ -9,6 +9,7 @@ mod caps;
 mod concurrency;
 mod exec;
 mod fence;
+mod filters;
 mod grab;
 mod hooks;
 mod lanes;

@@ -132,7 +132,8 @@ impl One {
             }
             13 => {
                 let others = self.store.executors().await.expect("looking works");
-                let one = &others[self.rng.usize(..others.len())];
+                // All of them may have been reaped by others just now.
+                let Some(one) = self.rng.choice(&others) else { return };
                 self.store.reap(one.incarnation, one.beat).await.expect("reap works");
                 let left = self.store.executors().await.expect("looking works");
                 if left.iter().all(|other| other.incarnation != one.incarnation) {

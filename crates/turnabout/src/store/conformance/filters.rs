@@ -1,0 +1,142 @@
+//! Which jobs a list holds, and changing all of them at once.
+
+use std::time::Duration;
+
+use super::{World, cases, job};
+use crate::job::{JobId, State};
+use crate::jobs::{Bulk, Jobs};
+use crate::lifecycle::Event;
+use crate::store::{Filter, NewJob};
+
+async fn lists_look_into_subjects_and_times_and_can_be_counted(world: &World) {
+    let mut exec = world.executor().await;
+    let begin = world.clock.now();
+    let subjects = [
+        Some("Import of 100% of Ada's rows"),
+        None,
+        Some("export"),
+        Some("IMPORT _ again"),
+    ];
+    let mut ids = Vec::new();
+    for subject in subjects {
+        let new = NewJob {
+            subject: subject.map(str::to_owned),
+            ..job("a")
+        };
+        ids.push(world.add(new).await);
+        world.advance(Duration::from_secs(1));
+    }
+    let taken = exec.take_one().await;
+    exec.run(&taken, Event::Succeed).await;
+    let list = async |filter: Filter| {
+        let whole = Filter { limit: 100, ..filter };
+        let jobs = world.store.list(&whole).await.expect("it works");
+        let count = world.store.overview().count(&whole).await.expect("it works");
+        assert_eq!(count, jobs.len() as u64);
+        let found = jobs
+            .iter()
+            .map(|job| ids.iter().position(|id| *id == job.id).expect("one of them"));
+        found.collect::<Vec<usize>>()
+    };
+    let with = |text: &str| Filter {
+        subject: Some(text.to_owned()),
+        ..Filter::default()
+    };
+    assert_eq!(list(with("import")).await, [3, 0]);
+    assert_eq!(list(with("100%")).await, [0]);
+    assert_eq!(list(with("_")).await, [3]);
+    assert_eq!(list(with("'")).await, [0]);
+    assert_eq!(list(with("nothing")).await, Vec::<usize>::new());
+    let at = |seconds: u64| Some(begin + Duration::from_secs(seconds));
+    let between = |since, until| Filter {
+        since,
+        until,
+        ..Filter::default()
+    };
+    assert_eq!(list(between(at(1), None)).await, [3, 2, 1]);
+    assert_eq!(list(between(None, at(1))).await, [0]);
+    assert_eq!(list(between(at(1), at(3))).await, [2, 1]);
+    assert_eq!(list(between(at(3), at(1))).await, Vec::<usize>::new());
+    let few = Filter {
+        limit: 3,
+        ..Filter::default()
+    };
+    assert_eq!(
+        world.store.overview().count(&few).await.expect("it works"),
+        3,
+        "up to a limit"
+    );
+}
+
+/// A given id may be older than its job.
+async fn a_job_with_an_older_id_is_found_by_when_it_was_submitted(world: &World) {
+    let now = world.clock.now();
+    let id = JobId::at(now - Duration::from_hours(100));
+    let given = NewJob {
+        id,
+        id_given: true,
+        ..job("a")
+    };
+    world.add(given).await;
+    let filter = Filter {
+        since: Some(now),
+        until: Some(now + Duration::from_secs(1)),
+        limit: 10,
+        ..Filter::default()
+    };
+    let found = world.store.list(&filter).await.expect("it works");
+    assert_eq!(found.iter().map(|job| job.id).collect::<Vec<_>>(), [id]);
+}
+
+async fn many_jobs_are_changed_at_once(world: &World) {
+    let jobs = Jobs::on(world.store.clone());
+    let mut exec = world.executor().await;
+    world.flood("a", 30).await;
+    world.flood("b", 5).await;
+    for held in exec.take(10).await.iter().take(4) {
+        exec.run(held, Event::Succeed).await;
+    }
+    let ended = jobs.list().bulk_count(Bulk::Delete, 100).await.expect("it works");
+    let open = jobs.list().bulk_count(Bulk::Cancel, 100).await.expect("it works");
+    assert_eq!((ended, open), (4, 31), "as many as their states allow");
+    let none = jobs.list().state(State::Success).bulk_count(Bulk::Cancel, 100).await;
+    assert_eq!(none.expect("it works"), 0);
+
+    let group = || jobs.list().group("b").state(State::Waiting);
+    let waiting = group().count(100).await.expect("it works");
+    let done = group().bulk(Bulk::Cancel, 100).await.expect("it works");
+    assert_eq!((done.changed, done.skipped, done.more), (waiting, 0, false));
+    let page = jobs.list().group("b").state(State::Cancelled).await.expect("it works");
+    assert_eq!(page.jobs.len() as u64, waiting);
+
+    let cancelled = jobs.list().state(State::Cancelled);
+    let done = cancelled.bulk(Bulk::Restart, 100).await.expect("it works");
+    assert_eq!(done.changed, waiting);
+    let done = jobs.list().bulk(Bulk::Cancel, 10).await.expect("it works");
+    assert!(done.more && done.changed == 10, "{done:?}");
+    let done = jobs.list().bulk(Bulk::Delete, 100).await.expect("it works");
+    assert!(done.changed >= 4, "{done:?}");
+    assert_eq!(jobs.list().bulk_count(Bulk::Delete, 100).await.expect("it works"), 0);
+}
+
+async fn of_many_that_are_restarted_those_whose_key_is_taken_are_left_out(world: &World) {
+    let jobs = Jobs::on(world.store.clone());
+    let keyed = |key: &str| NewJob {
+        unique: Some(key.to_owned()),
+        ..job("a")
+    };
+    for key in ["x", "y"] {
+        let id = world.add(keyed(key)).await;
+        world.happen(id, Event::Cancel).await.expect("it may");
+    }
+    world.add(keyed("x")).await;
+    let done = jobs.list().bulk(Bulk::Restart, 100).await.expect("it works");
+    assert_eq!((done.changed, done.skipped), (1, 1));
+}
+
+cases!(
+    lists_look_into_subjects_and_times_and_can_be_counted,
+    a_job_with_an_older_id_is_found_by_when_it_was_submitted,
+    many_jobs_are_changed_at_once,
+    of_many_that_are_restarted_those_whose_key_is_taken_are_left_out,
+);

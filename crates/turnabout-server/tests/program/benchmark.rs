@@ -71,6 +71,7 @@ pub(crate) fn every_scenario_of_the_benchmark_gives_results_and_a_table(place: &
         "steady",
         "latency",
         "flood",
+        "telling",
         "cost",
         "idle",
         "memory",

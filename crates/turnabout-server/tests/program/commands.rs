@@ -55,7 +55,10 @@ pub(crate) fn a_program_tells_how_far_it_is_and_its_last_line_is_the_result(plac
     let _server = place.serve(&[]);
     let args = r#"{"name": "a report", "big": [1, 2]}"#;
     let id = place.ask(&["submit", "report", args, "--group", "acme"]);
-    let job = place.job_when(&id, "at 40 %", |job| job["progress"] == 40);
+    // Its start is written a moment after it has started.
+    let job = place.job_when(&id, "running and at 40 %", |job| {
+        job["progress"] == 40 && job["state"] == "running"
+    });
     assert_eq!(
         (&job["state"], &job["step"]),
         (&json!("running"), &json!("importing table 3"))

@@ -7,7 +7,8 @@ use deadpool_postgres::Object;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::super::connect::{Mode, Tx, failed};
+use super::super::connect::{Mode, Tx, failed, is_transient};
+use super::super::patience::close_idle;
 use super::super::{PostgresStore, rows};
 use crate::error::{Error, Result};
 use crate::job::{Priority, When};
@@ -26,22 +27,34 @@ pub(super) fn is_ready(job: &NewJob) -> bool {
     job.when == When::Now && job.expires == When::Now
 }
 
+fn unanswered() -> Error {
+    Error::Store {
+        doing: "submitting",
+        cause: "the database did not answer in time; the job may have been stored nevertheless".into(),
+        transient: true,
+    }
+}
+
 impl PostgresStore {
     /// Stores jobs that are plain and ready, each slice as it was submitted: one statement, one round trip, one commit. All
     /// or none, but for the slices in which a job comes under a limit: if there are any (`Some`), it says which jobs of the
     /// others were stored.
     pub(super) async fn insert_plain(&self, calls: &[&[NewJob]]) -> Result<Option<HashSet<Uuid>>> {
         let client = self.client().await?;
-        if let Ok(stored) = tokio::time::timeout(PATIENCE, self.run_plain(&client, calls)).await {
-            return stored.map_err(failed("submitting"));
+        let (error, transient) = match tokio::time::timeout(PATIENCE, self.run_plain(&client, calls)).await {
+            Ok(Ok(stored)) => return Ok(stored),
+            Ok(Err(error)) => {
+                let transient = is_transient(&error);
+                (failed("submitting")(error), transient)
+            }
+            Err(_) => (unanswered(), true),
+        };
+        if transient {
+            // Whatever is wrong with it (it hangs, it leads to a server that only reads), nobody else should have it.
+            drop(Object::take(client));
+            close_idle(&self.pool);
         }
-        // Whatever it waits for, nobody else should wait behind it.
-        drop(Object::take(client));
-        Err(Error::Store {
-            doing: "submitting",
-            cause: "the database did not answer in time; the job may have been stored nevertheless".into(),
-            transient: true,
-        })
+        Err(error)
     }
 
     async fn run_plain(

@@ -135,6 +135,7 @@ mod transaction {
     pub enum Transaction {}
 
     impl Transaction {
+        #[expect(clippy::unused_async, reason = "as where there is a transaction")]
         pub(crate) async fn roll_back(&self) {
             match *self {}
         }

@@ -11,9 +11,9 @@ use super::global::{self, Global};
 use super::logging;
 use super::reload::{self, Reloader};
 use super::signals::{Hangups, Signals};
-use crate::api::{Bound, Server};
+use crate::api::{ApiSettings, Bound, Server};
 use crate::config::{Config, Flags};
-use crate::tasks;
+use crate::tasks::{self, Checks};
 
 /// The exit code by which shells know that a program was interrupted.
 const INTERRUPTED: i32 = 130;
@@ -84,6 +84,7 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
         "serving the jobs in {}{place}; Ctrl-C stops",
         config.store.database.shown()
     );
+    let control = api.as_ref().map(Bound::control);
     let over = CancellationToken::new();
     let mut api = tokio::spawn({
         let over = over.clone();
@@ -102,6 +103,7 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
         config: config.clone(),
         jobs,
         executor: executor.clone(),
+        control,
         hangups,
         stop: stop.clone(),
     };
@@ -144,7 +146,8 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
     let mut api = if args.no_api {
         None
     } else {
-        Some(Server::new(&jobs, config.api_settings()?).stop(&stop).bind().await?)
+        let settings = api_settings(config, !args.no_executor)?;
+        Some(Server::new(&jobs, settings).stop(&stop).bind().await?)
     };
     let mut handle = None;
     if !args.no_executor {
@@ -158,6 +161,15 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
         api,
         stop,
     })
+}
+
+/// What the API is told. With an executor beside it, it knows the tasks, and refuses what they would not take.
+pub(super) fn api_settings(config: &Config, executor: bool) -> anyhow::Result<ApiSettings> {
+    let mut settings = config.api_settings()?;
+    if executor {
+        settings.checks = Checks::new(config)?;
+    }
+    Ok(settings)
 }
 
 /// An executor as the configuration says.

@@ -10,7 +10,7 @@ use crate::place::{Place, ended};
 const HASH: &str = "printf %s";
 
 /// The hash of a token, as another tool computes it.
-fn hash(token: &str) -> String {
+pub(crate) fn hash(token: &str) -> String {
     let output = std::process::Command::new("sh")
         .args(["-c", &format!("{HASH} {token} | sha256sum")])
         .output()

@@ -11,7 +11,7 @@ use crate::http::Caller;
 use crate::place::Place;
 
 /// A receiver that fails the first time. What it was sent: head and body.
-fn receiver() -> (String, Receiver<(String, String)>) {
+pub(crate) fn receiver() -> (String, Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address").to_string();
     let (sender, receiver) = channel();

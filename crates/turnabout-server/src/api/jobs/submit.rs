@@ -11,7 +11,7 @@ use turnabout::{Submission, Submitted};
 use super::super::caller::Caller;
 use super::super::extract::Body;
 use super::super::state::App;
-use super::super::types::{BatchOutcome, BatchRequest, ItemOutcome, Problem, SubmitRequest, SubmittedView};
+use super::super::types::{BatchOutcome, BatchRequest, Code, ItemOutcome, Problem, SubmitRequest, SubmittedView};
 use crate::traces;
 
 /// A batch holds no more jobs.
@@ -30,7 +30,7 @@ pub(in super::super) async fn submit(
     Body(request): Body<SubmitRequest>,
 ) -> Result<Response, Problem> {
     let traced = Traced::new(&headers, 1);
-    let submission = submission(&caller, &traced, request)?;
+    let submission = submission(&app, &caller, &traced, request)?;
     let outcome = app.jobs.submit_all([submission]).instrument(traced.span).await.pop();
     let Submitted { id, new } = outcome.ok_or_else(|| Problem::internal(&"no outcome"))??;
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
@@ -58,7 +58,7 @@ pub(in super::super) async fn submit_batch(
     let checked: Vec<Result<(), Problem>> = request
         .jobs
         .into_iter()
-        .map(|request| submission(&caller, &traced, request).map(|submission| good.push(submission)))
+        .map(|request| submission(&app, &caller, &traced, request).map(|submission| good.push(submission)))
         .collect();
     let mut answers = app.jobs.submit_all(good).instrument(traced.span).await.into_iter();
     let outcomes: Vec<ItemOutcome> = checked
@@ -118,7 +118,7 @@ impl Traced {
 }
 
 /// What was asked for, as the library takes it.
-fn submission(caller: &Caller, traced: &Traced, mut request: SubmitRequest) -> Result<Submission, Problem> {
+fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRequest) -> Result<Submission, Problem> {
     traced
         .span
         .in_scope(|| traces::note(&mut request.meta, traced.parent.as_deref()));
@@ -127,6 +127,8 @@ fn submission(caller: &Caller, traced: &Traced, mut request: SubmitRequest) -> R
         Value::Null => Value::Object(serde_json::Map::new()),
         args => args,
     };
+    let refused = app.live().checks.check(&request.task, &args.to_string());
+    refused.map_err(|why| Problem::new(Code::Refused, why).field("args"))?;
     let mut submission = Submission::named(request.task, args);
     if let Some(group) = group {
         submission = submission.group(group);

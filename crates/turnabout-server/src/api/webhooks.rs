@@ -85,7 +85,7 @@ pub(super) async fn run(app: App) {
         }
         tokio::select! {
             () = app.ending.cancelled() => return,
-            changed = changes.changed() => if changed.is_err() { return },
+            news = changes.changed() => if news.is_err() { return },
         }
     }
 }

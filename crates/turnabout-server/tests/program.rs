@@ -2,6 +2,8 @@
 //!
 //! Nothing here sleeps and hopes: the tests wait for lines that the program prints, or for its end.
 
+#[path = "program/access.rs"]
+mod access;
 #[path = "program/benchmark.rs"]
 mod benchmark;
 #[path = "program/cases.rs"]
@@ -94,6 +96,7 @@ on_both_stores! {
     events::final_states_are_told_of_jobs_that_are_not_kept,
     events::a_log_is_followed_to_its_jobs_end,
     webhooks::a_webhook_is_told_what_becomes_of_jobs_until_it_has_heard,
+    webhooks::a_webhook_is_told_of_an_attempt_that_has_failed,
     benchmark::every_scenario_of_the_benchmark_gives_results_and_a_table,
     benchmark::the_program_takes_part_in_a_comparison_with_other_queues,
 }

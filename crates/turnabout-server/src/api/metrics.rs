@@ -24,6 +24,8 @@ const BUCKETS: [f64; 14] = [
 const FRESH: Duration = Duration::from_secs(5);
 /// Samples of histograms are put into their buckets this often; otherwise they would pile up.
 const UPKEEP: Duration = Duration::from_secs(5);
+/// Seconds after which an executor that was not heard of is worth a look. Usually they are heard of every five.
+const SILENT: f64 = 30.0;
 /// So many groups are shown at the most, where they are at all.
 const GROUPS: u32 = 1000;
 
@@ -162,6 +164,13 @@ async fn stored(app: &Inner, text: &mut Text) -> Result<(), Problem> {
     }
     text.head("turnabout_executors", "Registered executors");
     text.line("turnabout_executors", &[], executors.len() as f64);
+    let is_silent = |seen: Timestamp| now.duration_since(seen).as_secs_f64() >= SILENT;
+    let silent = executors.iter().filter(|member| is_silent(member.seen)).count();
+    text.head(
+        "turnabout_silent_executors",
+        "Registered executors that were not heard of for half a minute",
+    );
+    text.line("turnabout_silent_executors", &[], silent as f64);
     text.head("turnabout_slots", "Slots of all executors together");
     let slots: u32 = executors.iter().map(|member| member.info.slots).sum();
     text.line("turnabout_slots", &[], slots.into());

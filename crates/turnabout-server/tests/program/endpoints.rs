@@ -336,6 +336,7 @@ pub(crate) fn the_whole_is_seen_at_a_glance(place: &Place) {
         "turnabout_attempts_started_total{task=\"sleep\"} 1",
         "turnabout_job_wait_seconds_count{task=\"sleep\"} 1",
         "turnabout_executors 1",
+        "turnabout_silent_executors 0",
         "turnabout_executor_healthy 1",
         "turnabout_http_requests_total{method=\"GET\",path=\"/api/v1/summary\",status=\"200\"} 2",
     ] {

@@ -156,6 +156,7 @@ pub(crate) struct Cancelled {
 /// Why a job is where it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Explanation)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a reason of its own to wait")]
 pub(crate) struct Explained {
     /// The job.
     #[schema(value_type = Uuid)]

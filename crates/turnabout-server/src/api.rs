@@ -34,6 +34,7 @@ mod extract;
 mod guard;
 mod info;
 mod jobs;
+mod live;
 mod metrics;
 mod openapi;
 mod problem;
@@ -45,6 +46,7 @@ mod summary;
 pub(crate) mod types;
 mod webhooks;
 
+pub(crate) use live::Control;
 pub(crate) use serve::{Bound, Server};
 pub(crate) use settings::ApiSettings;
 pub(crate) use webhooks::{On, TASK as WEBHOOK_TASK, Webhook};

@@ -9,12 +9,14 @@ use tracing::Instrument as _;
 use turnabout::lifecycle::Policy;
 use turnabout::{Context, Executor, TaskResult, TaskSettings};
 
+mod checks;
 mod command;
 mod signature;
 mod sleep;
 pub(crate) mod template;
 mod url;
 
+pub(crate) use checks::Checks;
 pub(crate) use command::kill_all;
 
 use crate::api::WEBHOOK_TASK;

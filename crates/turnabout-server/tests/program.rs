@@ -2,10 +2,14 @@
 //!
 //! Nothing here sleeps and hopes: the tests wait for lines that the program prints, or for its end.
 
+#[path = "program/access.rs"]
+mod access;
 #[path = "program/benchmark.rs"]
 mod benchmark;
 #[path = "program/cases.rs"]
 mod cases;
+#[path = "program/codes.rs"]
+mod codes;
 #[path = "program/commands.rs"]
 mod commands;
 #[path = "program/crash.rs"]
@@ -76,11 +80,14 @@ on_both_stores! {
     line::jobs_are_submitted_from_a_file_and_from_standard_input,
     line::the_exit_code_of_a_wait_tells_how_the_job_ended,
     settings::tasks_and_groups_change_while_the_server_runs,
+    settings::tokens_and_webhooks_change_while_the_server_runs,
     tracing::a_run_belongs_to_the_trace_in_which_its_job_was_submitted,
     endpoints::a_job_is_submitted_looked_at_and_changed_over_http,
     endpoints::what_cannot_be_submitted_is_refused_and_said_why,
     endpoints::jobs_are_listed_counted_and_changed_by_filter,
     endpoints::the_whole_is_seen_at_a_glance,
+    codes::every_code_of_a_problem_is_met,
+    codes::arguments_that_a_task_cannot_take_are_refused_where_it_is_known,
     roles::a_group_sees_and_changes_nothing_of_another_and_neither_does_an_owner,
     roles::nobody_gets_around_the_guard,
     roles::a_server_that_others_can_reach_needs_tokens,
@@ -89,6 +96,7 @@ on_both_stores! {
     events::final_states_are_told_of_jobs_that_are_not_kept,
     events::a_log_is_followed_to_its_jobs_end,
     webhooks::a_webhook_is_told_what_becomes_of_jobs_until_it_has_heard,
+    webhooks::a_webhook_is_told_of_an_attempt_that_has_failed,
     benchmark::every_scenario_of_the_benchmark_gives_results_and_a_table,
     benchmark::the_program_takes_part_in_a_comparison_with_other_queues,
 }

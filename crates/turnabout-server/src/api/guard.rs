@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use super::caller::Caller;
 use super::state::App;
 use super::types::{Code, Problem};
-use crate::auth::{Holder, Role};
+use crate::auth::{Gate, Holder, Role};
 
 /// Where a request comes from.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,8 @@ fn admit(app: &App, request: &Request) -> Result<Option<Caller>, Problem> {
         .map(axum::http::uri::Authority::as_str)
         .or_else(|| headers.get(header::HOST)?.to_str().ok())
         .unwrap_or_default();
-    let open = app.gate.is_open();
+    let live = app.live();
+    let open = live.gate.is_open();
     if open && !is_ours(host, &app.settings.hosts) {
         return Err(Problem::new(
             Code::WrongHost,
@@ -100,12 +101,12 @@ fn admit(app: &App, request: &Request) -> Result<Option<Caller>, Problem> {
     if OPEN.contains(&path) || path.starts_with(DOCS) || (path == "/metrics" && app.settings.open_metrics) {
         return Ok(None);
     }
-    let Holder { name, role } = identify(app, request)?;
+    let Holder { name, role } = identify(app, &live.gate, request)?;
     limit(app.limiter.take(&name, Instant::now()))?;
     Ok(Some(Caller { role }))
 }
 
-fn identify(app: &App, request: &Request) -> Result<Holder, Problem> {
+fn identify(app: &App, gate: &Gate, request: &Request) -> Result<Holder, Problem> {
     let token = request
         .headers()
         .get(header::AUTHORIZATION)
@@ -116,7 +117,7 @@ fn identify(app: &App, request: &Request) -> Result<Holder, Problem> {
     let Some(token) = token else {
         return Err(Problem::new(Code::Unauthorized, "send `Authorization: Bearer TOKEN`"));
     };
-    let known = app.gate.holder(token);
+    let known = gate.holder(token);
     known.ok_or_else(|| {
         let peer = request.extensions().get::<Peer>().map(|peer| peer.0.to_string());
         let guessed = app.guesses.take(&peer.unwrap_or_default(), Instant::now());

@@ -18,10 +18,11 @@ use tower::ServiceExt;
 use turnabout::{ExecutorHandle, Jobs};
 
 use super::guard::Peer;
+use super::live::Control;
 use super::settings::ApiSettings;
 use super::state::{App, Inner};
 use super::{metrics, openapi, webhooks};
-use crate::auth::{Gate, Limit, Limiter};
+use crate::auth::{Limit, Limiter};
 
 /// A connection says what it wants within this time.
 const HEAD: Duration = Duration::from_secs(10);
@@ -57,14 +58,14 @@ impl Server {
     pub(crate) async fn bind(self) -> anyhow::Result<Bound> {
         let settings = self.settings;
         let address = settings.address;
-        let gate = Gate::new(address, settings.tokens.clone(), settings.jwt.as_ref())?;
+        let control = Control::new(&settings)?;
         metrics::recorder()?;
-        let listener = TcpListener::bind(address)
-            .await
-            .with_context(|| format!("cannot listen on {address}; is another server running?"))?;
+        let listener = TcpListener::bind(address).await.with_context(|| {
+            format!("cannot listen on {address}; is another server running? `--address` takes another")
+        })?;
         let app = Inner {
             jobs: self.jobs,
-            gate,
+            control,
             limiter: Limiter::new(settings.rate),
             guesses: Limiter::new(GUESSES),
             settings,
@@ -87,7 +88,7 @@ impl Server {
         let settings = self.settings;
         openapi::router(&Arc::new(Inner {
             jobs: self.jobs,
-            gate: Gate::new(settings.address, Vec::new(), None)?,
+            control: Control::new(&settings)?,
             limiter: Limiter::new(settings.rate),
             guesses: Limiter::new(GUESSES),
             settings,
@@ -112,6 +113,11 @@ impl Bound {
         self.address
     }
 
+    /// By which it is changed while it runs.
+    pub(crate) fn control(&self) -> Control {
+        self.app.control.clone()
+    }
+
     /// The executor beside this server.
     pub(crate) fn executor(mut self, executor: &Arc<ExecutorHandle>) -> Self {
         self.app.executor = Some(Arc::clone(executor));
@@ -122,8 +128,8 @@ impl Bound {
     pub(crate) async fn run(self, shutdown: CancellationToken) -> anyhow::Result<()> {
         let app: App = Arc::new(self.app);
         let router = openapi::router(&app)?;
-        for hook in app.settings.webhooks.clone() {
-            tokio::spawn(webhooks::run(Arc::clone(&app), hook));
+        if !app.settings.status_only {
+            tokio::spawn(webhooks::run(Arc::clone(&app)));
         }
         let connections = TaskTracker::new();
         let room = Arc::new(Semaphore::new(app.settings.connections));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::webhooks::Webhook;
 use crate::auth::{JwtSettings, Limit, StaticToken};
+use crate::tasks::Checks;
 
 /// How the API is served, to whom, and within which limits.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct ApiSettings {
     pub(crate) open_metrics: bool,
     /// Who is told what becomes of jobs.
     pub(crate) webhooks: Vec<Webhook>,
+    /// What is known about the arguments of tasks.
+    pub(crate) checks: Checks,
     /// A request's body has no more bytes.
     pub(crate) max_body: usize,
     /// A request's head has no more bytes.
@@ -39,6 +42,8 @@ pub(crate) struct ApiSettings {
     pub(crate) heartbeat: Duration,
     /// How long answers that are on their way may take once the server is told to stop.
     pub(crate) shutdown: Duration,
+    /// Whether it answers only those who look after the process: of jobs it tells nothing, and nobody else is told.
+    pub(crate) status_only: bool,
 }
 
 impl Default for ApiSettings {
@@ -56,12 +61,14 @@ impl Default for ApiSettings {
             group_metrics: false,
             open_metrics: false,
             webhooks: Vec::new(),
+            checks: Checks::default(),
             max_body: 8 << 20,
             max_head: 32 << 10,
             timeout: Duration::from_secs(30),
             connections: 4096,
             heartbeat: Duration::from_secs(15),
             shutdown: Duration::from_secs(10),
+            status_only: false,
         }
     }
 }

@@ -6,10 +6,11 @@ use tokio_util::sync::CancellationToken;
 use turnabout::{Error, ExecutorHandle, Job, JobId, Jobs};
 
 use super::caller::Caller;
+use super::live::{Control, Live};
 use super::metrics::Gauges;
 use super::settings::ApiSettings;
 use super::types::Problem;
-use crate::auth::{Gate, Limiter};
+use crate::auth::Limiter;
 
 /// Shared by all requests.
 pub(super) type App = Arc<Inner>;
@@ -17,8 +18,8 @@ pub(super) type App = Arc<Inner>;
 pub(super) struct Inner {
     pub(super) jobs: Jobs,
     pub(super) settings: ApiSettings,
-    /// Who may ask.
-    pub(super) gate: Gate,
+    /// What may change while the server runs.
+    pub(super) control: Control,
     /// How often, by token.
     pub(super) limiter: Limiter,
     /// How often someone may send a token that is not known, by address.
@@ -34,6 +35,11 @@ pub(super) struct Inner {
 }
 
 impl Inner {
+    /// What is in force at present.
+    pub(super) fn live(&self) -> Arc<Live> {
+        self.control.now()
+    }
+
     /// A job that this caller may see; any other does not exist.
     pub(super) async fn job(&self, caller: &Caller, id: JobId) -> Result<Job, Problem> {
         let job = self.jobs.get(id).await?;

@@ -5,11 +5,13 @@
 //! looks at the last minutes once more) make each of them once.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tokio_util::sync::{CancellationToken, DropGuard};
 use turnabout::job::Brief;
 use turnabout::jobs::{Interest, Note, Position, Told};
 use turnabout::store::overview::Whose;
@@ -55,7 +57,7 @@ impl On {
 }
 
 /// Whom to tell what. Where to, the task knows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Webhook {
     /// Its name.
     pub(crate) name: String,
@@ -65,8 +67,31 @@ pub(crate) struct Webhook {
     pub(crate) on: Vec<On>,
 }
 
-/// Follows jobs for one webhook, until the server ends.
-pub(super) async fn run(app: App, hook: Webhook) {
+/// Has someone follow jobs for each webhook there is, until the server ends.
+pub(super) async fn run(app: App) {
+    let mut changes = app.control.changes();
+    let mut followers: Vec<(Webhook, DropGuard)> = Vec::new();
+    loop {
+        let wanted = changes.borrow_and_update().webhooks.clone();
+        // Whoever is not wanted any longer, or not so, ends.
+        followers.retain(|(hook, _)| wanted.contains(hook));
+        for hook in wanted {
+            if followers.iter().any(|(known, _)| *known == hook) {
+                continue;
+            }
+            let end = app.ending.child_token();
+            tokio::spawn(follow(Arc::clone(&app), hook.clone(), end.clone()));
+            followers.push((hook, end.drop_guard()));
+        }
+        tokio::select! {
+            () = app.ending.cancelled() => return,
+            news = changes.changed() => if news.is_err() { return },
+        }
+    }
+}
+
+/// Follows jobs for one webhook.
+async fn follow(app: App, hook: Webhook, end: CancellationToken) {
     let begun = Timestamp::now();
     let mut teller = Teller {
         since: begun.checked_sub(RECENT).unwrap_or(begun),
@@ -100,7 +125,7 @@ pub(super) async fn run(app: App, hook: Webhook) {
             tokio::time::sleep(PAUSE).await;
         };
         tokio::select! {
-            () = app.ending.cancelled() => return,
+            () = end.cancelled() => return,
             () = followed => {}
         }
     }

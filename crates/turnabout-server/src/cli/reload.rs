@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime};
 use tokio_util::sync::CancellationToken;
 use turnabout::{Executor, ExecutorHandle, Jobs};
 
+use super::serve;
 use super::signals::Hangups;
+use crate::api::Control;
 use crate::config::{Config, Origin, Sources};
 use crate::tasks;
 
@@ -21,6 +23,8 @@ pub(super) struct Reloader {
     pub(super) config: Config,
     pub(super) jobs: Jobs,
     pub(super) executor: Option<Arc<ExecutorHandle>>,
+    /// The API beside it, if there is one.
+    pub(super) control: Option<Control>,
     pub(super) hangups: Hangups,
     /// Cancelled if the program should end, because its terminal is gone.
     pub(super) stop: CancellationToken,
@@ -67,11 +71,18 @@ impl Reloader {
 
     async fn reload(&mut self) -> anyhow::Result<()> {
         let new = self.sources.read()?;
+        // First what can be refused.
+        let settings = serve::api_settings(&new, self.executor.is_some())?;
+        let change = self.control.as_ref().map(|control| control.prepare(&settings));
+        let change = change.transpose()?;
         if let Some(executor) = &self.executor {
             let known = tasks::add_all(Executor::new(&self.jobs), &new)?;
             executor.replace_tasks(known).await?;
         }
         apply(&self.jobs, &new, &self.config).await?;
+        if let Some(change) = change {
+            change.take_effect();
+        }
         for name in self.config.differing(&new) {
             tracing::warn!("`{name}` has changed; that takes effect when the program is started again");
         }

@@ -11,9 +11,9 @@ use super::global::{self, Global};
 use super::logging;
 use super::reload::{self, Reloader};
 use super::signals::{Hangups, Signals};
-use crate::api::{Bound, Server};
+use crate::api::{ApiSettings, Bound, Server};
 use crate::config::{Config, Flags};
-use crate::tasks;
+use crate::tasks::{self, Checks};
 
 /// The exit code by which shells know that a program was interrupted.
 const INTERRUPTED: i32 = 130;
@@ -77,13 +77,15 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
         api,
         stop,
     } = parts;
+    let status = if args.no_api { ", and telling how it is" } else { "" };
     let place = api
         .as_ref()
-        .map_or_else(String::new, |api| format!(" on http://{}", api.address()));
+        .map_or_else(String::new, |api| format!("{status} on http://{}", api.address()));
     tracing::info!(
         "serving the jobs in {}{place}; Ctrl-C stops",
         config.store.database.shown()
     );
+    let control = api.as_ref().map(Bound::control);
     let over = CancellationToken::new();
     let mut api = tokio::spawn({
         let over = over.clone();
@@ -102,6 +104,7 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
         config: config.clone(),
         jobs,
         executor: executor.clone(),
+        control,
         hangups,
         stop: stop.clone(),
     };
@@ -141,10 +144,19 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
     reload::apply(&jobs, config, &Config::default()).await?;
     let stop = CancellationToken::new();
     // First what can be refused, so that nothing is registered in vain.
-    let mut api = if args.no_api {
-        None
-    } else {
-        Some(Server::new(&jobs, config.api_settings()?).stop(&stop).bind().await?)
+    let mut settings = Some(api_settings(config, !args.no_executor)?);
+    if args.no_api {
+        settings = settings
+            .zip(config.executor.status_address)
+            .map(|(settings, address)| ApiSettings {
+                address,
+                status_only: true,
+                ..settings
+            });
+    }
+    let mut api = match settings {
+        Some(settings) => Some(Server::new(&jobs, settings).stop(&stop).bind().await?),
+        None => None,
     };
     let mut handle = None;
     if !args.no_executor {
@@ -158,6 +170,15 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
         api,
         stop,
     })
+}
+
+/// What the API is told. With an executor beside it, it knows the tasks, and refuses what they would not take.
+pub(super) fn api_settings(config: &Config, executor: bool) -> anyhow::Result<ApiSettings> {
+    let mut settings = config.api_settings()?;
+    if executor {
+        settings.checks = Checks::new(config)?;
+    }
+    Ok(settings)
 }
 
 /// An executor as the configuration says.

@@ -8,9 +8,10 @@ use super::kinds::JwtSigned;
 use super::{Api, Config, Token};
 use crate::api::{ApiSettings, On, Webhook};
 use crate::auth::{JwtAlgorithm, JwtSettings, Limit, Role, StaticToken};
+use crate::tasks::Checks;
 
 impl Config {
-    /// How the API is served, to whom, and within which limits.
+    /// How the API is served, to whom, and within which limits. What is known about tasks is not said here.
     pub(crate) fn api_settings(&self) -> anyhow::Result<ApiSettings> {
         let api = &self.api;
         let tokens = self.tokens.iter().map(|(name, token)| static_token(name, token));
@@ -31,12 +32,14 @@ impl Config {
                 .iter()
                 .map(|(name, hook)| webhook(name, hook))
                 .collect::<anyhow::Result<_>>()?,
+            checks: Checks::default(),
             max_body: usize::try_from(api.max_body.0).unwrap_or(usize::MAX),
             max_head: usize::try_from(api.max_head.0).unwrap_or(usize::MAX),
             timeout: api.timeout,
             connections: api.connections as usize,
             heartbeat: api.heartbeat,
             shutdown: api.shutdown,
+            status_only: false,
         })
     }
 }

@@ -33,7 +33,7 @@ fn sections(config: &Config) -> Vec<(String, &dyn Section)> {
 }
 
 /// A name as it is written between the brackets of a section.
-fn header(section: &str) -> String {
+pub(crate) fn header(section: &str) -> String {
     let part = |part: &str| {
         let bare = !part.is_empty()
             && part
@@ -121,8 +121,8 @@ pub(crate) fn reference() -> String {
          #\n\
          # A variable of the environment goes before the file, a flag before both. `turnabout config` shows what is in\n\
          # force and where it came from. Changes of what is marked with [live] take effect while the program runs, as soon\n\
-         # as the file is saved or the program gets SIGHUP, and so do those of tasks and groups; the rest when it is started\n\
-         # again.\n\
+         # as the file is saved or the program gets SIGHUP, and so do those of tasks, groups, tokens and webhooks; the rest\n\
+         # when it is started again.\n\
          #\n\
          # This file is written by `turnabout config --reference`.\n",
     );

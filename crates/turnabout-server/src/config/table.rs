@@ -65,6 +65,9 @@ section! {
         grace: Duration = Duration::from_secs(10);
         /// How long running jobs may go on after SIGTERM or Ctrl-C.
         shutdown_deadline: Duration = Duration::from_secs(30), flag "deadline";
+        /// Where an executor without the API answers /healthz, /readyz and /metrics: nowhere unless given. (The API answers
+        /// them itself.) As there, others need a token for /metrics, unless it is open (api.open-metrics).
+        status_address: Option<SocketAddr> = None, like "\"127.0.0.1:7879\"", flag "status-address";
     }
 }
 
@@ -99,13 +102,13 @@ section! {
         shutdown: Duration = Duration::from_secs(10);
         /// Accept JWTs whose signature this key confirms: a file with the secret (HS256), or with the public key as PEM
         /// (`EdDSA`). They have to say when they end (exp) and a role: admin, group or owner, with `group` and `owner`.
-        jwt_key_file: Option<String> = None, like "\"/etc/turnabout/jwt.pem\"";
+        jwt_key_file: Option<String> = None, like "\"/etc/turnabout/jwt.pem\"", live true;
         /// How they are signed: "HS256" or `"EdDSA"`.
-        jwt_algorithm: JwtSigned = JwtSigned::Hs256;
+        jwt_algorithm: JwtSigned = JwtSigned::Hs256, live true;
         /// They must be issued by this one.
-        jwt_issuer: Option<String> = None, like "\"https://login.example.org\"";
+        jwt_issuer: Option<String> = None, like "\"https://login.example.org\"", live true;
         /// They must be meant for this one.
-        jwt_audience: Option<String> = None, like "\"turnabout\"";
+        jwt_audience: Option<String> = None, like "\"turnabout\"", live true;
     }
 }
 
@@ -113,13 +116,14 @@ section! {
     /// A token for the API. `turnabout token` makes one, and prints what to write here.
     Token {
         /// The token's hash.
-        hash: String = String::new(), like "\"sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"";
+        hash: String = String::new(),
+            like "\"sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"", live true;
         /// What it allows: "admin" (everything), "group" (the jobs of one group) or "owner" (those of one owner in it).
-        role: String = "admin".to_owned();
+        role: String = "admin".to_owned(), live true;
         /// The group that it is for.
-        group: Option<String> = None, like "\"acme\"";
+        group: Option<String> = None, like "\"acme\"", live true;
         /// The owner that it is for.
-        owner: Option<String> = None, like "\"ada\"";
+        owner: Option<String> = None, like "\"ada\"", live true;
     }
 }
 
@@ -128,15 +132,16 @@ section! {
     /// event is a job of its own, of the task `webhook:NAME` in the group `webhooks`, and is retried like any other.
     Webhook {
         /// The address.
-        url: String = String::new(), like "\"https://app.example.org/turnabout\"";
+        url: String = String::new(), like "\"https://app.example.org/turnabout\"", live true;
         /// The key of the signature. Better in a file of its own: secret-file.
-        secret: Option<Secret> = None, like "\"a long random text\"";
+        secret: Option<Secret> = None, like "\"a long random text\"", live true;
         /// A file that holds the key of the signature.
-        secret_file: Option<String> = None, like "\"/etc/turnabout/webhook.secret\"";
+        secret_file: Option<String> = None, like "\"/etc/turnabout/webhook.secret\"", live true;
         /// Only of this group's jobs: of all unless given.
-        group: Option<String> = None, like "\"acme\"";
-        /// Which events: "submitted", "stuck" (an attempt has failed and will be tried again), "final" (a job has ended).
-        on: Vec<String> = vec!["final".to_owned()];
+        group: Option<String> = None, like "\"acme\"", live true;
+        /// Which events: "submitted", "stuck" (an attempt has failed and will be tried again; if that is at once, it may not be
+        /// told), "final" (a job has ended).
+        on: Vec<String> = vec!["final".to_owned()], live true;
     }
 }
 

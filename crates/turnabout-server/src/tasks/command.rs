@@ -63,6 +63,21 @@ impl Program {
         })
     }
 
+    /// Whether its command line can be made from these arguments.
+    pub(crate) fn takes(&self, args: &str) -> Result<(), String> {
+        let args: serde_json::Value = serde_json::from_str(args).map_err(|error| error.to_string())?;
+        let filling = Filling {
+            args: &args,
+            job: "",
+            group: "",
+            owner: None,
+            attempt: 1,
+        };
+        self.arguments
+            .iter()
+            .try_for_each(|argument| argument.fill(&filling).map(drop))
+    }
+
     /// Runs it for one attempt.
     pub(crate) async fn run(&self, cx: Context, args: Box<RawValue>) -> TaskResult<Option<Box<RawValue>>> {
         let mut command = self.command(&cx, &args)?;

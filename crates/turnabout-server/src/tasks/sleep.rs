@@ -30,17 +30,24 @@ impl Default for Sleep {
     }
 }
 
+impl Sleep {
+    /// How long it takes.
+    pub(super) fn time(&self) -> Result<Duration, String> {
+        match &self.duration {
+            Some(text) => crate::config::value::duration(text),
+            None => Duration::try_from_secs_f64(self.seconds)
+                .map_err(|error| format!("cannot sleep for {} seconds: {error}", self.seconds)),
+        }
+    }
+}
+
 /// Who tries things out does not want to wait for a minute.
 pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// More would not be seen.
 const MOST_STEPS: u32 = 10_000;
 
 pub(super) async fn sleep(cx: Context, task: Sleep) -> TaskResult {
-    let time = match &task.duration {
-        Some(text) => crate::config::value::duration(text).map_err(TaskError::permanent)?,
-        None => Duration::try_from_secs_f64(task.seconds)
-            .map_err(|error| TaskError::permanent(format!("cannot sleep for {} seconds: {error}", task.seconds)))?,
-    };
+    let time = task.time().map_err(TaskError::permanent)?;
     let steps = task.steps.clamp(1, MOST_STEPS);
     let began = Instant::now();
     cx.progress().set_total(steps.into());

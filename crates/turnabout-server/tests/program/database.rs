@@ -1,5 +1,6 @@
 //! A database for each test on `PostgreSQL`, dropped at its end.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio_postgres::NoTls;
@@ -62,6 +63,52 @@ impl Database {
         {
             panic!("`{command}` failed on TURNABOUT_TEST_POSTGRES: {error:?}");
         }
+    }
+}
+
+/// Someone else at a store, who does as they like with its tables, by SQL.
+pub(crate) enum Stranger {
+    Sqlite(rusqlite::Connection),
+    Postgres(tokio::runtime::Runtime, tokio_postgres::Client),
+}
+
+impl Stranger {
+    pub(crate) fn on_sqlite(file: &Path) -> Self {
+        let connection = rusqlite::Connection::open(file).expect("a connection");
+        connection.busy_timeout(crate::place::PATIENCE).expect("patience");
+        Self::Sqlite(connection)
+    }
+
+    pub(crate) fn on_postgres(url: &str) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let client = runtime.block_on(async {
+            let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("a connection");
+            tokio::spawn(connection);
+            let path = "set search_path to turnabout";
+            client.batch_execute(path).await.expect("the schema of our tables");
+            client
+        });
+        Self::Postgres(runtime, client)
+    }
+
+    /// Does something that both databases understand.
+    pub(crate) fn does(&self, sql: &str) {
+        match self {
+            Self::Sqlite(connection) => connection.execute_batch(sql).expect(sql),
+            Self::Postgres(runtime, client) => runtime.block_on(client.batch_execute(sql)).expect(sql),
+        }
+    }
+
+    /// Lets nobody write until they go.
+    pub(crate) fn is_in_the_way(&self) {
+        self.does(match self {
+            Self::Sqlite(_) => "begin immediate",
+            Self::Postgres(..) => "begin; lock table job in access exclusive mode",
+        });
     }
 }
 

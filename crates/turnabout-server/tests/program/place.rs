@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::database::Database;
+use crate::database::{Database, Stranger};
 
 /// Generous: whoever waits so long waits in vain.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -38,6 +38,14 @@ impl Place {
     /// The server's database, where there is one.
     pub(crate) fn server(&self) -> Option<&str> {
         self.database.as_ref().map(|database| database.url.as_str())
+    }
+
+    /// Someone else at the store.
+    pub(crate) fn stranger(&self) -> Stranger {
+        match &self.database {
+            Some(database) => Stranger::on_postgres(&database.url),
+            None => Stranger::on_sqlite(&self.folder.path().join("turnabout.db")),
+        }
     }
 
     /// A file in the folder with a line of JSON for each value; its name.

@@ -1,6 +1,11 @@
 //! Where settings come from, as the program tells it.
 
-use crate::place::{Place, wait_for};
+use serde_json::json;
+
+use crate::http::Caller;
+use crate::place::{PATIENCE, Place, wait_for};
+use crate::roles::hash;
+use crate::webhooks;
 
 #[test]
 fn the_settings_in_force_are_told_with_where_they_came_from() {
@@ -86,6 +91,54 @@ pub(crate) fn tasks_and_groups_change_while_the_server_runs(place: &Place) {
     assert_eq!(place.job_in(&waits, "success")["result"], 1);
     let unknown = place.ask(&["submit", "more"]);
     assert!(place.ask(&["show", &unknown]).contains("No live executor"));
+}
+
+pub(crate) fn tokens_and_webhooks_change_while_the_server_runs(place: &Place) {
+    let token = |name: &str| format!("[tokens.{name}]\nhash = \"{}\"\n", hash(name));
+    let (address, calls) = webhooks::receiver();
+    place.configure(&token("old"));
+    let server = place.serve(&[]);
+    let nobody = Caller::of(&server);
+    let [old, new] = ["old", "new"].map(|name| nobody.with_token(name));
+    new.get("/api/v1/jobs").problem(401, "unauthorized");
+    let before = old.submit(&json!({ "task": "sleep", "args": { "seconds": 0 }, "group": "acme" }));
+    old.ended(&before);
+
+    let hook = format!("[webhooks.acme]\nurl = \"http://{address}/\"\n");
+    place.configure(&(token("new") + &hook + "group = \"acme\"\n"));
+    wait_for(&server.log, "was read again");
+    old.get("/api/v1/jobs").problem(401, "unauthorized");
+    let job = json!({ "task": "sleep", "args": { "seconds": 0 }, "group": "acme" });
+    let told = |id: &str| {
+        loop {
+            let (_, body) = calls.recv_timeout(PATIENCE).expect("a call");
+            if body.contains(id) {
+                return body;
+            }
+        }
+    };
+    let id = new.submit(&job);
+    assert!(told(&id).contains("final"));
+
+    // Another group's jobs instead.
+    place.configure(&(token("new") + &hook + "group = \"blue\"\n"));
+    server.signal("HUP");
+    wait_for(&server.log, "was read again");
+    let blue = json!({ "task": "sleep", "args": { "seconds": 0 }, "group": "blue" });
+    assert!(told(&new.submit(&blue)).contains("blue"));
+    let untold = new.submit(&job);
+    new.ended(&untold);
+    told(&new.submit(&blue));
+    let page = new
+        .get(&format!("/api/v1/jobs?group=webhooks&search={untold}"))
+        .with(200);
+    assert_eq!(page["jobs"], json!([]));
+
+    // Nobody is let in by mistake.
+    place.configure(&token("new").replace("sha256", "sha255"));
+    wait_for(&server.log, "stays as it was");
+    nobody.get("/api/v1/jobs").problem(401, "unauthorized");
+    new.get("/api/v1/jobs").with(200);
 }
 
 #[test]

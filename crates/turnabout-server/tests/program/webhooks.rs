@@ -11,7 +11,7 @@ use crate::http::Caller;
 use crate::place::Place;
 
 /// A receiver that fails the first time. What it was sent: head and body.
-fn receiver() -> (String, Receiver<(String, String)>) {
+pub(crate) fn receiver() -> (String, Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address").to_string();
     let (sender, receiver) = channel();
@@ -100,5 +100,35 @@ pub(crate) fn a_webhook_is_told_what_becomes_of_jobs_until_it_has_heard(place: &
     for _ in 0..2 {
         let (_, body) = calls.recv_timeout(Duration::from_mins(1)).expect("a call");
         assert!(body.contains(&id), "{body}");
+    }
+}
+
+pub(crate) fn a_webhook_is_told_of_an_attempt_that_has_failed(place: &Place) {
+    let (address, calls) = receiver();
+    place.configure(&format!(
+        "[webhooks.all]\nurl = \"http://{address}/hook\"\non = [\"stuck\"]\n\
+         [tasks.no]\ncommand = [\"false\"]\nretry-delay = \"1 hour\"\n"
+    ));
+    let server = place.serve(&[]);
+    let api = Caller::of(&server);
+    api.submit(&json!({ "task": "sleep", "args": { "seconds": 0 } }));
+    let id = api.submit(&json!({ "task": "no" }));
+    // Not heard the first time, and sent again.
+    for _ in 0..2 {
+        let (_, body) = calls.recv_timeout(Duration::from_mins(1)).expect("a call");
+        let payload: Value = serde_json::from_str(&body).expect("JSON");
+        assert_eq!(
+            (&payload["event"], &payload["webhook"]),
+            (&json!("stuck"), &json!("all"))
+        );
+        let job = &payload["job"];
+        assert_eq!(
+            (&job["id"], &job["state"], &job["attempts"]),
+            (&json!(id), &json!("stuck"), &json!(1))
+        );
+        assert!(
+            job["error"].as_str().is_some_and(|error| error.contains("exit code 1")),
+            "{job}"
+        );
     }
 }

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, future};
 use serde::Deserialize;
 use turnabout::JobId;
+use turnabout::group::Cap;
 use utoipa::IntoParams;
 
 use super::super::caller::Caller;
@@ -128,6 +129,9 @@ pub(in super::super) async fn explain(
         groups: why.groups,
         group_paused: why.group_paused,
         task_paused: why.task_paused,
+        group_full: why.full.iter().any(|(cap, _)| matches!(cap, Cap::Group(_))),
+        task_full: why.full.iter().any(|(cap, _)| matches!(cap, Cap::Task(_))),
         known: why.known,
+        silent: why.silent.map(|silent| silent.as_secs_f64()),
     }))
 }

@@ -5,13 +5,14 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tracing::Instrument as _;
 use turnabout::{Submission, Submitted};
 
 use super::super::caller::Caller;
-use super::super::extract::Body;
+use super::super::extract::{Body, field};
 use super::super::state::App;
-use super::super::types::{BatchOutcome, BatchRequest, ItemOutcome, Problem, SubmitRequest, SubmittedView};
+use super::super::types::{BatchOutcome, BatchRequest, Code, ItemOutcome, Problem, SubmitRequest, SubmittedView};
 use crate::traces;
 
 /// A batch holds no more jobs.
@@ -30,7 +31,7 @@ pub(in super::super) async fn submit(
     Body(request): Body<SubmitRequest>,
 ) -> Result<Response, Problem> {
     let traced = Traced::new(&headers, 1);
-    let submission = submission(&caller, &traced, request)?;
+    let submission = submission(&app, &caller, &traced, request)?;
     let outcome = app.jobs.submit_all([submission]).instrument(traced.span).await.pop();
     let Submitted { id, new } = outcome.ok_or_else(|| Problem::internal(&"no outcome"))??;
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
@@ -58,7 +59,11 @@ pub(in super::super) async fn submit_batch(
     let checked: Vec<Result<(), Problem>> = request
         .jobs
         .into_iter()
-        .map(|request| submission(&caller, &traced, request).map(|submission| good.push(submission)))
+        .map(|job| {
+            let request = read(&job)?;
+            good.push(submission(&app, &caller, &traced, request)?);
+            Ok(())
+        })
         .collect();
     let mut answers = app.jobs.submit_all(good).instrument(traced.span).await.into_iter();
     let outcomes: Vec<ItemOutcome> = checked
@@ -78,6 +83,14 @@ pub(in super::super) async fn submit_batch(
         outcomes,
     };
     Ok((StatusCode::MULTI_STATUS, Json(outcome)).into_response())
+}
+
+/// One job of a batch.
+fn read(job: &RawValue) -> Result<SubmitRequest, Problem> {
+    serde_json::from_str(job.get()).map_err(|error| {
+        let complaint = error.to_string();
+        Problem::invalid(field(&complaint).unwrap_or("jobs"), complaint.as_str())
+    })
 }
 
 fn item(outcome: Result<Submitted, Problem>) -> ItemOutcome {
@@ -118,15 +131,18 @@ impl Traced {
 }
 
 /// What was asked for, as the library takes it.
-fn submission(caller: &Caller, traced: &Traced, mut request: SubmitRequest) -> Result<Submission, Problem> {
+fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRequest) -> Result<Submission, Problem> {
     traced
         .span
         .in_scope(|| traces::note(&mut request.meta, traced.parent.as_deref()));
+    caller.may_submit(&request.task)?;
     let (group, owner) = caller.place(request.group, request.owner)?;
     let args = match request.args {
         Value::Null => Value::Object(serde_json::Map::new()),
         args => args,
     };
+    let refused = app.live().checks.check(&request.task, &args.to_string());
+    refused.map_err(|why| Problem::new(Code::Refused, why).field("args"))?;
     let mut submission = Submission::named(request.task, args);
     if let Some(group) = group {
         submission = submission.group(group);

@@ -1,0 +1,82 @@
+//! What may change while the server runs: who may ask, which arguments tasks take, and who is told of jobs.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::settings::ApiSettings;
+use super::webhooks::Webhook;
+use crate::auth::Gate;
+use crate::tasks::Checks;
+
+/// What is in force at present.
+pub(super) struct Live {
+    /// Who may ask.
+    pub(super) gate: Gate,
+    /// Which arguments are refused.
+    pub(super) checks: Checks,
+    /// Who is told.
+    pub(super) webhooks: Vec<Webhook>,
+}
+
+impl Live {
+    /// Reads the keys. An address that others can reach needs some.
+    fn new(address: SocketAddr, settings: &ApiSettings) -> anyhow::Result<Self> {
+        Ok(Self {
+            gate: Gate::new(address, settings.tokens.clone(), settings.jwt.as_ref())?,
+            checks: settings.checks.clone(),
+            webhooks: settings.webhooks.clone(),
+        })
+    }
+}
+
+/// Changes a server while it runs.
+#[derive(Clone)]
+pub(crate) struct Control {
+    /// Where it listens, which does not change.
+    address: SocketAddr,
+    live: Arc<watch::Sender<Arc<Live>>>,
+}
+
+/// A change that has been found to be possible.
+pub(crate) struct Change {
+    control: Control,
+    new: Live,
+}
+
+impl Control {
+    pub(super) fn new(settings: &ApiSettings) -> anyhow::Result<Self> {
+        let address = settings.address;
+        let live = Arc::new(Live::new(address, settings)?);
+        Ok(Self {
+            address,
+            live: Arc::new(watch::Sender::new(live)),
+        })
+    }
+
+    /// What is in force. A request that has begun goes on with what it has found.
+    pub(super) fn now(&self) -> Arc<Live> {
+        Arc::clone(&self.live.borrow())
+    }
+
+    /// Sees each change.
+    pub(super) fn changes(&self) -> watch::Receiver<Arc<Live>> {
+        self.live.subscribe()
+    }
+
+    /// Whether these settings could be in force. Only tokens, the key for JWTs, webhooks and checks are looked at.
+    pub(crate) fn prepare(&self, settings: &ApiSettings) -> anyhow::Result<Change> {
+        Ok(Change {
+            new: Live::new(self.address, settings)?,
+            control: self.clone(),
+        })
+    }
+}
+
+impl Change {
+    /// From now on.
+    pub(crate) fn take_effect(self) {
+        self.control.live.send_replace(Arc::new(self.new));
+    }
+}

@@ -21,7 +21,7 @@ use super::extract::Ask;
 use super::jobs::parse_ids;
 use super::state::App;
 use super::stream as sse;
-use super::types::{BriefView, Problem};
+use super::types::{BriefView, Problem, StreamEvent};
 
 /// So many unfinished jobs are told at the beginning, unless said otherwise.
 const INITIAL: u32 = 100;
@@ -52,7 +52,7 @@ pub(super) struct EventsQuery {
 /// what there was at the beginning has been told, changes follow. `resync`: what was told before may be incomplete; look up
 /// what is not told again now. `end`: all jobs followed by id have ended. In between, comments show that it is alive.
 #[utoipa::path(get, path = "/api/v1/events", tag = "events", operation_id = "events", params(EventsQuery),
-    responses((status = 200, description = "Events, for as long as the reader likes", content_type = "text/event-stream", body = String)))]
+    responses((status = 200, description = "Events, for as long as the reader likes", content_type = "text/event-stream", body = StreamEvent)))]
 pub(super) async fn events(
     State(app): State<App>,
     caller: Caller,

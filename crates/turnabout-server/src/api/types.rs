@@ -8,7 +8,7 @@ mod problem;
 mod submit;
 mod summary;
 
-pub(crate) use event::BriefView;
+pub(crate) use event::{BriefView, StreamEvent};
 pub(crate) use executor::{DrainRequest, DrainView, ExecutorView, Executors, Running};
 pub(crate) use job::{AttemptView, Attempts, CancelOutcome, Cancelled, Explained, JobView, LineView, LogView};
 pub(crate) use list::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery};

@@ -12,7 +12,7 @@ use super::super::caller::Caller;
 use super::super::extract::{Ask, Name};
 use super::super::state::App;
 use super::super::stream;
-use super::super::types::{Attempts, Code, Explained, LineView, LogView, Problem, ResultView};
+use super::super::types::{Attempts, Code, Explained, LineView, LogView, Problem, ResultView, StreamEvent};
 
 /// Which lines of a log.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -32,7 +32,7 @@ pub(in super::super) struct LogQuery {
 #[utoipa::path(get, path = "/api/v1/jobs/{id}/logs", tag = "jobs", operation_id = "jobLogs",
     params(("id" = Uuid, Path, description = "The job"), LogQuery),
     responses((status = 200, description = "A page of lines; or, if followed, a stream of them",
-        content((LogView = "application/json"), (String = "text/event-stream")))))]
+        content((LogView = "application/json"), (StreamEvent = "text/event-stream")))))]
 pub(in super::super) async fn logs(
     State(app): State<App>,
     caller: Caller,

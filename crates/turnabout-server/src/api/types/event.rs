@@ -8,6 +8,19 @@ use utoipa::ToSchema;
 
 use super::{PriorityWord, StateWord};
 
+/// One event of a stream, as a reader takes it off the wire. Only for the description: streams are written by `stream.rs`.
+#[derive(ToSchema)]
+#[schema(as = StreamEvent)]
+#[expect(dead_code, reason = "only described")]
+pub(crate) struct StreamEvent {
+    /// What kind of event it is.
+    event: String,
+    /// What it tells: JSON, as text.
+    data: String,
+    /// Where the reader is now, to come back to.
+    id: Option<String>,
+}
+
 /// A job in brief: without its arguments, its result, and what was set beside them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JobBrief)]

@@ -16,6 +16,8 @@ mod commands;
 mod crash;
 #[path = "program/database.rs"]
 mod database;
+#[path = "program/encrypted.rs"]
+mod encrypted;
 #[path = "program/endpoints.rs"]
 mod endpoints;
 #[path = "program/events.rs"]

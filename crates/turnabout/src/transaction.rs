@@ -14,9 +14,10 @@ use deadpool_postgres::Object;
 use tokio::sync::RwLock;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{CancelToken, CopyInSink, CopyOutStream, NoTls, Row, Statement, ToStatement};
+use tokio_postgres::{CancelToken, CopyInSink, CopyOutStream, Row, Statement, ToStatement};
 
 use crate::error::{Error, Result};
+use crate::store::postgres::tls::Tls;
 
 /// How long the end of a transaction waits for a statement that is still under way.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -33,6 +34,7 @@ pub struct Transaction {
     /// Statements that were sent and not answered, also those that nobody waits for any longer.
     under_way: AtomicUsize,
     cancel: CancelToken,
+    tls: Tls,
     savepoints: AtomicU32,
     /// Savepoints that were dropped: undone before anything else.
     dropped: Mutex<Vec<u32>>,
@@ -59,9 +61,10 @@ macro_rules! send {
 
 impl Transaction {
     /// A transaction that was begun on this connection.
-    pub(crate) fn begun(client: Object) -> Arc<Self> {
+    pub(crate) fn begun(client: Object, tls: Tls) -> Arc<Self> {
         Arc::new(Self {
             cancel: client.cancel_token(),
+            tls,
             client: RwLock::new(Some(client)),
             closed: AtomicBool::new(false),
             under_way: AtomicUsize::new(0),
@@ -177,7 +180,7 @@ impl Transaction {
         self.closed.store(true, Relaxed);
         if self.under_way.load(Relaxed) > 0 {
             // Locks should not outlive the handler.
-            let _ = tokio::time::timeout(PATIENCE, self.cancel.cancel_query(NoTls)).await;
+            let _ = tokio::time::timeout(PATIENCE, self.cancel.cancel_query(self.tls.clone())).await;
         }
         let Ok(mut guard) = tokio::time::timeout(PATIENCE, self.client.write()).await else {
             // Someone holds on to it; it is closed with the last reference.

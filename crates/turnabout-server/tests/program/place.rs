@@ -107,6 +107,13 @@ impl Place {
         command
     }
 
+    /// Another program, in the folder.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(name);
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+    }
+
     pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().expect("the program starts")
     }

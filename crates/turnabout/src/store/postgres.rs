@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use deadpool_postgres::{Object, Pool, RecyclingMethod};
 use jiff::Timestamp;
 use tokio::sync::broadcast;
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::Config;
 use uuid::Uuid;
 
 use super::{
@@ -57,6 +57,7 @@ mod stock;
 mod take;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tls;
 mod transactions;
 
 use connect::{failed, no_connection};
@@ -66,6 +67,7 @@ use marks::Marks;
 use patience::{MORE_PATIENCE, PATIENCE};
 use sql::Sql;
 use stock::Memory;
+use tls::Tls;
 
 /// Jobs in a `PostgreSQL` database.
 pub struct PostgresStore {
@@ -74,6 +76,8 @@ pub struct PostgresStore {
     pulse: Pool,
     /// The connections of handlers' transactions, which may be busy for long.
     handlers: Pool,
+    /// How further connections are encrypted.
+    tls: Tls,
     sql: Sql,
     options: StoreOptions,
     signals: broadcast::Sender<Signal>,
@@ -105,21 +109,27 @@ impl PostgresStore {
     /// Opens the store: connects, brings the schema up to date, begins to listen.
     pub async fn open(url: &str, options: StoreOptions) -> Result<Arc<Self>> {
         sql::check_schema(&options.schema)?;
-        let config = connect::config(url)?;
+        let (config, tls) = connect::config(url)?;
         let name = connect::name(&config);
-        prepare(&config, &options, &name).await?;
+        prepare(&config, &tls, &options, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
         let watched = Arc::new(tokio::sync::Notify::new());
-        let ear = Ear::open(config.clone(), &options.schema, signals.clone(), Arc::clone(&watched));
+        let ear = Ear::open(
+            (config.clone(), tls.clone()),
+            &options.schema,
+            signals.clone(),
+            Arc::clone(&watched),
+        );
         let (feed, hints) = feed::Feed::new();
-        let pool = connect::pool(&config, options.connections, RecyclingMethod::Fast)?;
-        let pulse = connect::pool(&config, 2, RecyclingMethod::Fast)?;
+        let pool = connect::pool(&config, &tls, options.connections, RecyclingMethod::Fast)?;
+        let pulse = connect::pool(&config, &tls, 2, RecyclingMethod::Fast)?;
         // As many as handlers may ask for at a time, see `offer_transactions`. Handlers may leave things behind.
-        let handlers = connect::pool(&config, 0, RecyclingMethod::Clean)?;
+        let handlers = connect::pool(&config, &tls, 0, RecyclingMethod::Clean)?;
         let store = Arc::new_cyclic(|me| Self {
             pool,
             pulse,
             handlers,
+            tls,
             sql: Sql::new(&options.schema),
             options,
             signals,
@@ -201,11 +211,10 @@ impl PostgresStore {
 }
 
 /// Connects once, outside the pool, to bring the schema up to date; errors here are what a new user sees first.
-async fn prepare(config: &Config, options: &StoreOptions, name: &str) -> Result<()> {
-    let (mut client, connection) = config.connect(NoTls).await.map_err(|e| Error::Open {
+async fn prepare(config: &Config, tls: &Tls, options: &StoreOptions, name: &str) -> Result<()> {
+    let (mut client, connection) = config.connect(tls.clone()).await.map_err(|e| Error::Open {
         store: name.to_owned(),
-        hint: "check that the server runs, that host, port, user and password are right, and that the database exists"
-            .to_owned(),
+        hint: tls::hint(&e).to_owned(),
         cause: Some(Box::new(e)),
     })?;
     let connection = tokio::spawn(connection);

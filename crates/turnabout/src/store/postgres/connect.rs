@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
-use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Config, NoTls, Row, Statement};
+use tokio_postgres::{Config, Row, Statement};
 
+use super::tls::{Tls, Wanted};
 use crate::error::{Error, Result};
 
 /// How long a caller waits for a connection: longer than any verb takes, short enough to say that something is wrong.
@@ -20,19 +21,21 @@ const PEEK_TIMEOUT: &str = "2s";
 const IDLE_TIMEOUT: &str = "10s";
 
 /// Parses a URL. Never puts it into an error: it may hold a password.
-pub(super) fn config(url: &str) -> Result<Config> {
-    let mut config: Config = url.parse().map_err(|e: tokio_postgres::Error| Error::Open {
+pub(super) fn config(url: &str) -> Result<(Config, Tls)> {
+    let wrong = |hint: &str, cause| Error::Open {
         store: "the PostgreSQL store".to_owned(),
-        hint: "the URL should look like postgres://user:password@host:5432/database".to_owned(),
-        cause: Some(Box::new(e)),
+        hint: hint.to_owned(),
+        cause,
+    };
+    let wanted = Wanted::of(url).map_err(|hint| wrong(&hint, None))?;
+    let mut config: Config = wanted.url.parse().map_err(|e: tokio_postgres::Error| {
+        wrong(
+            "the URL should look like postgres://user:password@host:5432/database",
+            Some(Box::new(e)),
+        )
     })?;
-    if config.get_ssl_mode() == SslMode::Require {
-        return Err(Error::Open {
-            store: name(&config),
-            hint: "encrypted connections (sslmode=require) are not supported yet".to_owned(),
-            cause: None,
-        });
-    }
+    let store = name(&config);
+    let tls = wanted.apply(&mut config, &store)?;
     if config.get_application_name().is_none() {
         config.application_name("turnabout");
     }
@@ -48,7 +51,7 @@ pub(super) fn config(url: &str) -> Result<Config> {
     if config.get_hosts().len() > 1 && config.get_target_session_attrs() == TargetSessionAttrs::Any {
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
     }
-    Ok(config)
+    Ok((config, tls))
 }
 
 /// A database by host and name, for messages: no user, no password.
@@ -74,8 +77,8 @@ pub(super) fn name(config: &Config) -> String {
     )
 }
 
-pub(super) fn pool(config: &Config, connections: u32, recycling_method: RecyclingMethod) -> Result<Pool> {
-    let manager = Manager::from_config(config.clone(), NoTls, ManagerConfig { recycling_method });
+pub(super) fn pool(config: &Config, tls: &Tls, connections: u32, recycling_method: RecyclingMethod) -> Result<Pool> {
+    let manager = Manager::from_config(config.clone(), tls.clone(), ManagerConfig { recycling_method });
     Pool::builder(manager)
         .max_size(connections.max(2) as usize)
         // What was used last has its statements prepared and its tables at hand.

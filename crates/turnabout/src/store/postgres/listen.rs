@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 use futures_util::stream::poll_fn;
 use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket};
+use tokio_postgres::tls::TlsStream;
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, Socket};
 use uuid::Uuid;
 
 use super::ids::Ids;
 use super::sql::Sql;
+use super::tls::Tls;
 use crate::job::JobId;
 use crate::store::Signal;
 
@@ -84,7 +86,12 @@ impl Hearing {
 
 impl Ear {
     /// Begins to listen. `watched` is told whenever somebody has begun to watch jobs, or may have.
-    pub(super) fn open(config: Config, schema: &str, signals: broadcast::Sender<Signal>, watched: Arc<Notify>) -> Self {
+    pub(super) fn open(
+        config: (Config, Tls),
+        schema: &str,
+        signals: broadcast::Sender<Signal>,
+        watched: Arc<Notify>,
+    ) -> Self {
         let (orders, ordered) = mpsc::channel(64);
         let hearing = Arc::new(Hearing {
             mark: Uuid::new_v4(),
@@ -179,7 +186,7 @@ impl Drop for Ear {
 }
 
 struct Listener {
-    config: Config,
+    config: (Config, Tls),
     channel: String,
     sql: Sql,
     signals: broadcast::Sender<Signal>,
@@ -209,7 +216,10 @@ impl Listener {
 
     /// Connects, listens, and does what is ordered, until the connection ends.
     async fn listen_once(&self, orders: &mut mpsc::Receiver<Order>) -> Result<(), tokio_postgres::Error> {
-        let (client, connection) = self.config.connect(NoTls).await?;
+        let (client, connection) = {
+            let (config, tls) = &self.config;
+            config.connect(tls.clone()).await?
+        };
         let hears = hear(connection, self.signals.clone(), Arc::clone(&self.hearing));
         let mut hears = AbortOnDrop(tokio::spawn(hears));
         client
@@ -270,7 +280,7 @@ impl Listener {
 
 /// Passes on what comes, until the connection ends.
 async fn hear(
-    mut connection: Connection<Socket, tokio_postgres::tls::NoTlsStream>,
+    mut connection: Connection<Socket, impl TlsStream + Unpin>,
     signals: broadcast::Sender<Signal>,
     hearing: Arc<Hearing>,
 ) -> Result<(), tokio_postgres::Error> {

@@ -39,7 +39,8 @@ impl PostgresStore {
         );
         let tx = Tx::on(client);
         tx.client().batch_execute(&begin).await.map_err(&failed)?;
-        tx.finish().map(Transaction::begun).ok_or(Error::LeaseLost)
+        let client = tx.finish().ok_or(Error::LeaseLost)?;
+        Ok(Transaction::begun(client, self.tls.clone()))
     }
 
     pub(super) async fn end_within(

@@ -183,7 +183,7 @@ async fn change_each(app: &App, caller: &Caller, request: &BulkRequest, ids: &[J
             Ok(()) => outcome.changed += 1,
             // Something else has become of it meanwhile.
             Err(Error::NotFound(_) | Error::NotCancellable { .. } | Error::WrongState { .. } | Error::Conflict(_)) => {
-                outcome.skipped += 1
+                outcome.skipped += 1;
             }
             Err(error) => return Err(error.into()),
         }

@@ -60,8 +60,13 @@ impl Server {
         let address = settings.address;
         let control = Control::new(&settings)?;
         metrics::recorder()?;
+        let flag = if settings.status_only {
+            "status-address"
+        } else {
+            "address"
+        };
         let listener = TcpListener::bind(address).await.with_context(|| {
-            format!("cannot listen on {address}; is another server running? `--address` takes another")
+            format!("cannot listen on {address}; is another server running? `--{flag}` takes another")
         })?;
         let app = Inner {
             jobs: self.jobs,

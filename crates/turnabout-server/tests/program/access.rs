@@ -124,6 +124,9 @@ fn an_executor_without_the_api_tells_how_it_is_if_it_is_told_where() {
         "{problem}"
     );
     api.get("/api/openapi.json").problem(404, "not-found");
+    let taken = server.url.trim_start_matches("http://");
+    let said = place.complaint(&["executor", "--status-address", taken]);
+    assert!(said.contains("`--status-address` takes another"), "{said}");
     server.terminate();
     assert!(server.end().success());
 }

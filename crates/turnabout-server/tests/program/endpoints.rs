@@ -246,6 +246,15 @@ pub(crate) fn jobs_are_listed_counted_and_changed_by_filter(place: &Place) {
         )
         .with(200)
     };
+    // Those that someone has picked, as far as they can be.
+    let picked = |of: &[String]| json!({ "ids": of.join(","), "owner": "ada" });
+    assert_eq!(bulk("delete", picked(&ids), true)["matched"], 0, "none has ended");
+    assert_eq!(bulk("cancel", picked(&ids), true)["matched"], 4);
+    assert_eq!(bulk("cancel", picked(&ids[..1]), false)["changed"], 1);
+    assert_eq!(list("state=cancelled"), ids[..1]);
+    assert_eq!(bulk("cancel", picked(&ids[..1]), false)["matched"], 0, "it has ended");
+    assert_eq!(bulk("restart", picked(&ids), false)["changed"], 1);
+
     assert_eq!(bulk("cancel", json!({ "group": "a" }), true)["matched"], 6);
     assert_eq!(list("state=cancelled").len(), 0, "a dry run changes nothing");
     assert_eq!(bulk("cancel", json!({ "group": "a" }), false)["changed"], 6);

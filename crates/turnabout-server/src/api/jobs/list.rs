@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use turnabout::jobs::{Bulk, List};
-use turnabout::{Job, JobId, State as JobState};
+use turnabout::{Error, Job, JobId, State as JobState};
 
 use super::super::caller::Caller;
 use super::super::extract::{Ask, Body};
@@ -111,8 +111,8 @@ fn count(jobs: u64) -> Count {
 
 /// Change many jobs
 ///
-/// Cancels, restarts or deletes all jobs that match and whose state allows it, about 10,000 of them by one call; with
-/// `dry_run` only says how many there are.
+/// Cancels, restarts or deletes all jobs that match (or those of the `ids` that do) and whose state allows it, about 10,000
+/// of them by one call; with `dry_run` only says how many there are.
 #[utoipa::path(post, path = "/api/v1/jobs/bulk", tag = "jobs", operation_id = "changeJobs", request_body = BulkRequest,
     responses((status = 200, body = BulkOutcome, description = "How many")))]
 pub(in super::super) async fn bulk(
@@ -121,17 +121,17 @@ pub(in super::super) async fn bulk(
     Body(request): Body<BulkRequest>,
 ) -> Result<Json<BulkOutcome>, Problem> {
     let query = &request.filter;
-    for (field, said) in [
-        ("ids", query.ids.is_some()),
-        ("limit", query.limit.is_some()),
-        ("count", query.count),
-    ] {
+    for (field, said) in [("limit", query.limit.is_some()), ("count", query.count)] {
         if said {
             return Err(Problem::invalid(
                 field,
                 format!("`{field}` is for lists, not for changes of all that match"),
             ));
         }
+    }
+    if let Some(ids) = &query.ids {
+        let ids = parse_ids(ids)?;
+        return Ok(Json(change_each(&app, &caller, &request, &ids).await?));
     }
     let list = narrow(app.jobs.list(), &caller, query)?;
     let verb = match request.action {
@@ -156,6 +156,39 @@ pub(in super::super) async fn bulk(
         skipped: done.skipped,
         more: done.more,
     }))
+}
+
+/// Changes those of the jobs that are meant, one after the other: someone has picked them from a list.
+async fn change_each(app: &App, caller: &Caller, request: &BulkRequest, ids: &[JobId]) -> Result<BulkOutcome, Problem> {
+    let meant = Meant::new(caller, &request.filter)?;
+    let mut jobs = app.jobs.get_many(ids).await?;
+    let wants_ended = request.action != BulkVerb::Cancel;
+    jobs.retain(|job| caller.sees(job) && meant.includes(job) && job.state.is_final() == wants_ended);
+    let mut outcome = BulkOutcome {
+        matched: jobs.len() as u64,
+        changed: 0,
+        skipped: 0,
+        more: false,
+    };
+    if request.dry_run {
+        return Ok(outcome);
+    }
+    for job in jobs {
+        let changed = match request.action {
+            BulkVerb::Cancel => app.jobs.cancel(job.id).await.map(drop),
+            BulkVerb::Restart => app.jobs.restart(job.id).await.map(drop),
+            BulkVerb::Delete => app.jobs.delete(job.id).await.map(drop),
+        };
+        match changed {
+            Ok(()) => outcome.changed += 1,
+            // Something else has become of it meanwhile.
+            Err(Error::NotFound(_) | Error::NotCancellable { .. } | Error::WrongState { .. } | Error::Conflict(_)) => {
+                outcome.skipped += 1;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(outcome)
 }
 
 /// Narrows a list by a text.

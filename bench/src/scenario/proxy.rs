@@ -40,7 +40,11 @@ impl Proxy {
             }
         });
         Ok(Self {
-            url: format!("{before}{own}{after}"),
+            // What is encrypted could not be read.
+            url: format!(
+                "{before}{own}{after}{}sslmode=disable",
+                if after.contains('?') { '&' } else { '?' }
+            ),
             statements,
             task,
         })

@@ -39,8 +39,10 @@ impl Proxy {
                 }
             }
         });
+        // What is encrypted cannot be counted.
+        let mark = if after.contains('?') { '&' } else { '?' };
         Ok(Self {
-            url: format!("{before}{own}{after}"),
+            url: format!("{before}{own}{after}{mark}sslmode=disable"),
             statements,
             task,
         })

@@ -133,7 +133,7 @@ impl Submit {
         for (name, value) in [("delay", self.delay), ("expires", self.expires)] {
             said.extend(pair(name, value.map(words))?);
         }
-        said.extend(pair("priority", self.priority.map(|priority| priority.as_str()))?);
+        said.extend(pair("priority", self.priority.map(Priority::as_str))?);
         said.extend(pair("items", self.items)?);
         said.extend(pair("id", self.id)?);
         let mut meta = BTreeMap::new();

@@ -25,11 +25,12 @@ pub(crate) mod value;
 pub(crate) use file::File;
 pub(crate) use flags::Flags;
 pub(crate) use kinds::{ExitCodes, LogFormat, ResultFrom, Stdin, StoreUrl};
-pub(crate) use show::{reference, show, show_json};
+pub(crate) use show::{header, reference, show, show_json};
 pub(crate) use table::{Api, Executor, Group, Log, Store, Task, Token, Traces, Webhook};
 pub(crate) use trouble::{Origin, Trouble, Troubles};
 
 use section::Section;
+use trouble::alike;
 use value::Given;
 
 /// The file that is read unless another one is named, if it exists.
@@ -99,6 +100,20 @@ impl Sources {
 
 /// What the names of our variables begin with.
 const PREFIX: &str = "TURNABOUT_";
+
+/// Those that are for other purposes: the command line's, and what programs are told about their jobs.
+const OTHERS: [&str; 10] = [
+    "CONFIG",
+    "SERVER",
+    "TOKEN",
+    "TOKEN_FILE",
+    "JOB_ID",
+    "TASK",
+    "GROUP",
+    "OWNER",
+    "ATTEMPT",
+    "LAST_ATTEMPT",
+];
 
 /// The variable that gives a setting: `executor.pool-size` is `TURNABOUT_EXECUTOR_POOL_SIZE`.
 fn variable(name: &str) -> String {
@@ -225,6 +240,11 @@ impl Config {
             return Ok(config);
         }
         let text = config.file.map(|file| file.text).unwrap_or_default();
+        // In the order of the file, as one corrects it.
+        list.sort_by_key(|trouble| match &trouble.origin {
+            Origin::File(_, place) => place.start,
+            _ => usize::MAX,
+        });
         Err(Troubles { text, list })
     }
 
@@ -240,11 +260,18 @@ impl Config {
             return self.give(full, value, origin, troubles);
         }
         let sections = Self::FIXED.iter().filter(|section| !section.is_empty());
-        if sections
+        let ours = sections
             .map(|section| variable(section) + "_")
-            .any(|prefix| name.starts_with(&prefix))
-        {
-            let near = trouble::nearest(name, known.iter().map(|(variable, _)| variable.as_str()));
+            .any(|prefix| name.starts_with(&prefix));
+        // What all begin with makes none of them alike.
+        let short = |name: &str| name.strip_prefix(PREFIX).unwrap_or(name).to_owned();
+        let near = known
+            .iter()
+            .map(|(variable, _)| (alike(&short(name), &short(variable)), variable));
+        let near = near.filter(|(likeness, _)| *likeness >= if ours { 0.5 } else { 0.75 });
+        let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, variable)| variable);
+        // Of those that are not in a section, a database that is not the one that was meant would be noticed late.
+        if ours || (near.is_some() && !OTHERS.contains(&short(name).as_str())) {
             let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
             let message = format!("there is no such setting{hint}");
             troubles.push(Trouble { origin, message });

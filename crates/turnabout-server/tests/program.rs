@@ -2,6 +2,8 @@
 //!
 //! Nothing here sleeps and hopes: the tests wait for lines that the program prints, or for its end.
 
+#[path = "program/access.rs"]
+mod access;
 #[path = "program/benchmark.rs"]
 mod benchmark;
 #[path = "program/cases.rs"]
@@ -97,10 +99,11 @@ on_both_stores! {
     roles::nobody_gets_around_the_guard,
     roles::a_server_that_others_can_reach_needs_tokens,
     events::two_hundred_readers_end_with_every_final_state_and_one_never_reads,
-    events::a_reader_goes_on_where_it_left_off_after_a_restart,
+    events::readers_go_on_where_they_left_off_after_a_restart,
     events::final_states_are_told_of_jobs_that_are_not_kept,
     events::a_log_is_followed_to_its_jobs_end,
     webhooks::a_webhook_is_told_what_becomes_of_jobs_until_it_has_heard,
+    webhooks::a_webhook_is_told_of_an_attempt_that_has_failed,
     benchmark::every_scenario_of_the_benchmark_gives_results_and_a_table,
     benchmark::the_program_takes_part_in_a_comparison_with_other_queues,
 }

@@ -34,6 +34,7 @@ mod logger;
 mod mark;
 mod meter;
 pub(crate) mod news;
+mod numbers;
 mod plan;
 mod registry;
 mod reporter;

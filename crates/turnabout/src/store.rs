@@ -265,8 +265,9 @@ pub struct Standpoint {
     pub groups: u64,
     /// Jobs in executors' hands under the caps that it is subject to.
     pub running: Vec<(Cap, u32, u32)>,
-    /// Whether any registered executor serves its queue and knows its task.
-    pub known: bool,
+    /// When one of the executors was last heard of that would take it: those that serve its queue, know its task and were
+    /// not told to take no more. None: there is none.
+    pub heard: Option<Timestamp>,
     /// What is set for its group and task.
     pub settings: (GroupSettings, TaskLimits),
 }

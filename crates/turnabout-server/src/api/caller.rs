@@ -45,6 +45,18 @@ impl Caller {
         }
     }
 
+    /// An error if a job of this task would speak for the server: what it sends, the receiver takes for what has happened.
+    pub(super) fn may_submit(&self, task: &str) -> Result<(), Problem> {
+        if task.starts_with(super::WEBHOOK_TASK) && self.role != Role::Admin {
+            return Err(Problem::new(
+                Code::Forbidden,
+                "what webhooks are told is submitted by the server itself",
+            )
+            .field("task"));
+        }
+        Ok(())
+    }
+
     /// The group and the owner that a job of theirs gets: what they say, if they may say it, else their own.
     pub(super) fn place(
         &self,

@@ -48,9 +48,10 @@ pub(super) struct EventsQuery {
 
 /// Follow jobs
 ///
-/// A stream of server-sent events. `job`: a job in brief, as it is now. `gone`: there is no such job (any longer). `ready`:
-/// what there was at the beginning has been told, changes follow. `resync`: what was told before may be incomplete; look up
-/// what is not told again now. `end`: all jobs followed by id have ended. In between, comments show that it is alive.
+/// A stream of server-sent events. `job`: a job in brief (`JobBrief`), as it is now. `gone`: there is no job (any longer) of
+/// this `id`. `ready`: what there was at the beginning has been told, changes follow. `resync`: what was told before may be
+/// incomplete; look up what is not told again now. `end`: all jobs followed by id have ended. In between, comments show that
+/// it is alive. The `EventSource` of browsers sends no token: where one is needed, read the stream with `fetch`.
 #[utoipa::path(get, path = "/api/v1/events", tag = "events", operation_id = "events", params(EventsQuery),
     responses((status = 200, description = "Events, for as long as the reader likes", content_type = "text/event-stream", body = StreamEvent)))]
 pub(super) async fn events(

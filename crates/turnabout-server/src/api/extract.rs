@@ -38,14 +38,37 @@ pub(super) fn no_nul(field: &str, text: &str) -> Result<(), Problem> {
 
 fn of_body(rejection: &JsonRejection) -> Problem {
     let text = rejection.body_text();
-    match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Problem::new(Code::TooLarge, text),
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => Problem::new(
+    match (rejection.status(), rejection) {
+        (StatusCode::PAYLOAD_TOO_LARGE, _) => Problem::new(Code::TooLarge, text),
+        (StatusCode::UNSUPPORTED_MEDIA_TYPE, _) => Problem::new(
             Code::UnsupportedMediaType,
             "send the body with `Content-Type: application/json`",
         ),
-        _ => Problem::new(Code::Invalid, text).field("body"),
+        (_, JsonRejection::JsonSyntaxError(_)) => {
+            Problem::invalid("body", format!("the body is not JSON: {}", plain(&text)))
+        }
+        _ => Problem::invalid(field(plain(&text)).unwrap_or("body"), plain(&text)),
     }
+}
+
+/// What is wrong, without the words about who found it.
+fn plain(text: &str) -> &str {
+    text.split_once(": ").map_or(text, |(_, rest)| rest)
+}
+
+/// The part of a request that a complaint is about, where it says so: `limit: invalid digit`, ``missing field `filter` ``.
+pub(super) fn field(complaint: &str) -> Option<&str> {
+    for beginning in ["missing field `", "unknown field `"] {
+        if let Some(rest) = complaint.strip_prefix(beginning) {
+            return rest.split('`').next();
+        }
+    }
+    let (name, _) = complaint.split_once(": ")?;
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']'));
+    is_name.then_some(name)
 }
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Ask<T> {
@@ -56,7 +79,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Ask<T> {
             Ok(Query(query)) => Ok(Self(query)),
             Err(rejection) => {
                 let rejection: QueryRejection = rejection;
-                Err(Problem::new(Code::Invalid, rejection.body_text()).field("query"))
+                let text = rejection.body_text();
+                Err(Problem::invalid(field(plain(&text)).unwrap_or("query"), plain(&text)))
             }
         }
     }
@@ -70,8 +94,32 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Name<T>
             Ok(Path(name)) => Ok(Self(name)),
             Err(rejection) => {
                 let rejection: PathRejection = rejection;
-                Err(Problem::new(Code::Invalid, rejection.body_text()).field("path"))
+                let text = rejection.body_text();
+                // Cannot parse `id` with value `x`: ...
+                let name = text.split('`').nth(1).unwrap_or("path");
+                Err(Problem::invalid(name, plain(&text)))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complaint_names_the_part_that_it_is_about() {
+        for (complaint, part) in [
+            ("limit: invalid digit found in string", Some("limit")),
+            ("jobs[0].grop: unknown field `grop`", Some("jobs[0].grop")),
+            ("missing field `filter` at line 1 column 19", Some("filter")),
+            ("unknown field `grop`, expected `group`", Some("grop")),
+            ("invalid type: sequence, expected a map", None),
+            ("[0]: invalid type: integer `1`, expected a string", None),
+            ("it makes no sense", None),
+        ] {
+            assert_eq!(field(complaint), part, "{complaint}");
+        }
+        assert_eq!(plain("Failed to do it: limit: no number"), "limit: no number");
     }
 }

@@ -24,6 +24,8 @@ const BUCKETS: [f64; 14] = [
 const FRESH: Duration = Duration::from_secs(5);
 /// Samples of histograms are put into their buckets this often; otherwise they would pile up.
 const UPKEEP: Duration = Duration::from_secs(5);
+/// Seconds after which an executor that was not heard of is worth a look. Usually they are heard of every five.
+const SILENT: f64 = 30.0;
 /// So many groups are shown at the most, where they are at all.
 const GROUPS: u32 = 1000;
 
@@ -110,9 +112,31 @@ async fn gauges(app: &App) -> Result<String, Problem> {
 }
 
 async fn read(app: &Inner) -> Result<String, Problem> {
+    let mut text = Text::default();
+    // Whoever adds up the numbers of all processes would have those of the store once for each.
+    if !app.settings.status_only {
+        stored(app, &mut text).await?;
+    }
+    if let Some(executor) = &app.executor {
+        let health = executor.health();
+        text.head(
+            "turnabout_running_jobs",
+            "Jobs that run on the executor of this process",
+        );
+        text.line("turnabout_running_jobs", &[], health.running as f64);
+        text.head(
+            "turnabout_executor_healthy",
+            "Whether the executor of this process is well",
+        );
+        text.line("turnabout_executor_healthy", &[], f64::from(u8::from(health.is_good())));
+    }
+    Ok(text.0)
+}
+
+/// The numbers of the store, which are the same wherever one asks.
+async fn stored(app: &Inner, text: &mut Text) -> Result<(), Problem> {
     let everyone = Whose::default();
     let (sums, executors) = tokio::try_join!(app.jobs.summary(&everyone, Duration::ZERO), app.jobs.executors())?;
-    let mut text = Text::default();
     text.head("turnabout_jobs", "Unfinished jobs, by task, priority and state");
     for sum in sums.iter().filter(|sum| !sum.state.is_final()) {
         let labels = [
@@ -140,22 +164,16 @@ async fn read(app: &Inner) -> Result<String, Problem> {
     }
     text.head("turnabout_executors", "Registered executors");
     text.line("turnabout_executors", &[], executors.len() as f64);
+    let is_silent = |seen: Timestamp| now.duration_since(seen).as_secs_f64() >= SILENT;
+    let silent = executors.iter().filter(|member| is_silent(member.seen)).count();
+    text.head(
+        "turnabout_silent_executors",
+        "Registered executors that were not heard of for half a minute",
+    );
+    text.line("turnabout_silent_executors", &[], silent as f64);
     text.head("turnabout_slots", "Slots of all executors together");
     let slots: u32 = executors.iter().map(|member| member.info.slots).sum();
     text.line("turnabout_slots", &[], slots.into());
-    if let Some(executor) = &app.executor {
-        let health = executor.health();
-        text.head(
-            "turnabout_running_jobs",
-            "Jobs that run on the executor beside this server",
-        );
-        text.line("turnabout_running_jobs", &[], health.running as f64);
-        text.head(
-            "turnabout_executor_healthy",
-            "Whether the executor beside this server is well",
-        );
-        text.line("turnabout_executor_healthy", &[], f64::from(u8::from(health.is_good())));
-    }
     if app.settings.group_metrics {
         text.head(
             "turnabout_group_jobs",
@@ -171,7 +189,7 @@ async fn read(app: &Inner) -> Result<String, Problem> {
             }
         }
     }
-    Ok(text.0)
+    Ok(())
 }
 
 /// Lines in the text format.

@@ -12,14 +12,14 @@ use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::CorsLayer;
 use utoipa::OpenApi;
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, Ref, RefOr, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
 use super::state::App;
-use super::types::{Code, Problem};
+use super::types::{BriefView, Code, Problem};
 use super::{events, executors, guard, info, jobs, metrics, summary};
 
 #[derive(OpenApi)]
@@ -30,7 +30,7 @@ use super::{events, executors, guard, info, jobs, metrics, summary};
                        that does not change. On other addresses than loopback a token is needed: \
                        `Authorization: Bearer TOKEN`.",
     ),
-    components(schemas(Problem)),
+    components(schemas(Problem, BriefView)),
     tags(
         (name = "jobs", description = "Submit jobs, look at them, change them"),
         (name = "events", description = "What becomes of jobs, live"),
@@ -63,6 +63,12 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(executors::notify))
         .routes(routes!(executors::running))
         .routes(routes!(executors::shutdown_and_exit))
+        .merge(status())
+}
+
+/// Those for whoever looks after the process.
+fn status() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
         .routes(routes!(info::version))
         .routes(routes!(info::healthz))
         .routes(routes!(info::readyz))
@@ -71,12 +77,15 @@ fn routes() -> OpenApiRouter<App> {
 
 /// All routes, and what every request passes.
 pub(super) fn router(app: &App) -> anyhow::Result<Router> {
-    let (router, document) = routes().split_for_parts();
-    let viewer = SwaggerUi::new("/api/docs").url("/api/openapi.json", complete(document));
+    let router = if app.settings.status_only {
+        let (router, _) = status().split_for_parts();
+        router.with_state(Arc::clone(app)).fallback(only_status)
+    } else {
+        let (router, document) = routes().split_for_parts();
+        let viewer = SwaggerUi::new("/api/docs").url("/api/openapi.json", complete(document));
+        router.with_state(Arc::clone(app)).merge(viewer).fallback(nothing_here)
+    };
     let mut router = router
-        .with_state(Arc::clone(app))
-        .merge(viewer)
-        .fallback(nothing_here)
         .method_not_allowed_fallback(not_so)
         .layer(DefaultBodyLimit::max(app.settings.max_body))
         .layer(from_fn_with_state(Arc::clone(app), guard::guard))
@@ -100,7 +109,9 @@ fn cors(origins: &[String]) -> anyhow::Result<CorsLayer> {
             header::AUTHORIZATION,
             header::CONTENT_TYPE,
             HeaderName::from_static("last-event-id"),
+            HeaderName::from_static("traceparent"),
         ])
+        .expose_headers([header::LOCATION, header::RETRY_AFTER])
         .max_age(Duration::from_hours(1)))
 }
 
@@ -108,6 +119,13 @@ async fn nothing_here() -> Problem {
     Problem::new(
         Code::NotFound,
         "there is nothing under this path; /api/docs lists all paths",
+    )
+}
+
+async fn only_status() -> Problem {
+    Problem::new(
+        Code::NotFound,
+        "this executor has no API, only /healthz, /readyz and /metrics",
     )
 }
 
@@ -156,5 +174,8 @@ fn complete(mut api: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
         "token".to_owned(),
         RefOr::T(SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer))),
     );
+    // Either nothing, on loopback, or a token: without this nobody who reads the document would send one.
+    let token = SecurityRequirement::new::<_, [&str; 0], &str>("token", []);
+    api.security = Some(vec![SecurityRequirement::default(), token]);
     api
 }

@@ -43,11 +43,22 @@ impl Problem {
     }
 }
 
+/// What the API calls what the library speaks of.
+fn named(what: &'static str) -> &'static str {
+    match what {
+        "page size" => "limit",
+        "job id" => "id",
+        "job ids" => "ids",
+        "arguments" => "args",
+        other => other,
+    }
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let text = error.to_string();
         match error {
-            Error::Invalid { what, .. } => Self::invalid(what, text),
+            Error::Invalid { what, why } => Self::invalid(named(what), why),
             Error::Refused { .. } => Self::new(Code::Refused, text),
             Error::NotFound(_) => Self::new(Code::NotFound, text),
             Error::Conflict(what) => Self::new(Code::Conflict, text).field(what),

@@ -60,9 +60,14 @@ impl Server {
         let address = settings.address;
         let control = Control::new(&settings)?;
         metrics::recorder()?;
-        let listener = TcpListener::bind(address)
-            .await
-            .with_context(|| format!("cannot listen on {address}; is another server running?"))?;
+        let flag = if settings.status_only {
+            "status-address"
+        } else {
+            "address"
+        };
+        let listener = TcpListener::bind(address).await.with_context(|| {
+            format!("cannot listen on {address}; is another server running? `--{flag}` takes another")
+        })?;
         let app = Inner {
             jobs: self.jobs,
             control,
@@ -128,7 +133,9 @@ impl Bound {
     pub(crate) async fn run(self, shutdown: CancellationToken) -> anyhow::Result<()> {
         let app: App = Arc::new(self.app);
         let router = openapi::router(&app)?;
-        tokio::spawn(webhooks::run(Arc::clone(&app)));
+        if !app.settings.status_only {
+            tokio::spawn(webhooks::run(Arc::clone(&app)));
+        }
         let connections = TaskTracker::new();
         let room = Arc::new(Semaphore::new(app.settings.connections));
         loop {

@@ -42,6 +42,8 @@ pub(crate) struct ApiSettings {
     pub(crate) heartbeat: Duration,
     /// How long answers that are on their way may take once the server is told to stop.
     pub(crate) shutdown: Duration,
+    /// Whether it answers only those who look after the process: of jobs it tells nothing, and nobody else is told.
+    pub(crate) status_only: bool,
 }
 
 impl Default for ApiSettings {
@@ -66,6 +68,7 @@ impl Default for ApiSettings {
             connections: 4096,
             heartbeat: Duration::from_secs(15),
             shutdown: Duration::from_secs(10),
+            status_only: false,
         }
     }
 }

@@ -119,6 +119,7 @@ pub(super) async fn groups(
             oldest: sum.oldest,
             weight: set.weight,
             max_running: set.max_running,
+            max_unfinished: set.max_unfinished,
             paused: set.paused,
         }
     };

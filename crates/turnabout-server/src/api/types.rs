@@ -58,6 +58,7 @@ pub(crate) struct Version {
 
 /// How the server is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Health)]
 pub(crate) struct HealthView {
     /// Whether all is well.
     pub(crate) ok: bool,

@@ -9,7 +9,7 @@ use super::client::Client;
 use super::filter::Filter;
 use super::global::Global;
 use super::print;
-use crate::api::types::{BulkRequest, BulkVerb, CancelOutcome};
+use crate::api::types::{BulkOutcome, BulkRequest, BulkVerb, CancelOutcome};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Change {
@@ -125,15 +125,77 @@ async fn many(client: &Client, action: BulkVerb, args: &Change) -> anyhow::Resul
     }
     print::out(&if args.json {
         print::json(&whole)?
-    } else if args.dry_run {
-        format!("{} jobs would be changed", whole.matched)
     } else {
-        let skipped = if whole.skipped > 0 {
-            format!(", {} could not be", whole.skipped)
-        } else {
-            String::new()
-        };
-        format!("{} jobs were changed{skipped}", whole.changed)
+        words(action, args.dry_run, &whole)
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What came of it, for people: `12 jobs were cancelled, 1 could not be`.
+fn words(action: BulkVerb, dry_run: bool, whole: &BulkOutcome) -> String {
+    let done = match action {
+        BulkVerb::Cancel => "cancelled",
+        BulkVerb::Restart => "restarted",
+        BulkVerb::Delete => "deleted",
+    };
+    let count = if dry_run { whole.matched } else { whole.changed };
+    let more = if whole.more { " or more" } else { "" };
+    let jobs = if count == 1 { "job" } else { "jobs" };
+    if dry_run {
+        return format!("{count}{more} {jobs} would be {done}");
+    }
+    let were = if count == 1 { "was" } else { "were" };
+    let told = if action == BulkVerb::Cancel && count > 0 {
+        " (those that ran were told to stop)"
+    } else {
+        ""
+    };
+    let skipped = match whole.skipped {
+        0 => String::new(),
+        skipped => format!(", {skipped} could not be"),
+    };
+    format!("{count} {jobs} {were} {done}{told}{skipped}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_told_what_was_done_to_how_many() {
+        let outcome = |matched, changed, skipped, more| BulkOutcome {
+            matched,
+            changed,
+            skipped,
+            more,
+        };
+        for (told, action, dry_run, outcome) in [
+            (
+                "1 job would be deleted",
+                BulkVerb::Delete,
+                true,
+                outcome(1, 0, 0, false),
+            ),
+            (
+                "10000 or more jobs would be restarted",
+                BulkVerb::Restart,
+                true,
+                outcome(10_000, 0, 0, true),
+            ),
+            (
+                "2 jobs were cancelled (those that ran were told to stop), 1 could not be",
+                BulkVerb::Cancel,
+                false,
+                outcome(3, 2, 1, false),
+            ),
+            (
+                "0 jobs were cancelled",
+                BulkVerb::Cancel,
+                false,
+                outcome(0, 0, 0, false),
+            ),
+        ] {
+            assert_eq!(words(action, dry_run, &outcome), told);
+        }
+    }
 }

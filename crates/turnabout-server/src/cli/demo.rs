@@ -216,12 +216,11 @@ impl View {
             if over || done {
                 return Ok(());
             }
-            let pause = if self.live {
-                FRAME
-            } else {
-                LINE.min(args.time.unwrap_or(LINE))
-            };
-            tokio::time::sleep(pause).await;
+            let pause = if self.live { FRAME } else { LINE };
+            let left = args
+                .time
+                .map_or(pause, |time| time.saturating_sub(board.begun.elapsed()));
+            tokio::time::sleep(pause.min(left)).await;
         }
     }
 

@@ -8,6 +8,7 @@ use clap::CommandFactory;
 use super::global::{self, Global};
 use super::{Cli, print};
 use crate::auth::{self, Role};
+use crate::config::header;
 use crate::config::value::quoted;
 
 #[derive(Debug, clap::Args)]
@@ -48,8 +49,8 @@ pub(crate) fn token(args: &MakeToken) -> anyhow::Result<ExitCode> {
     }
     print::out(&token)?;
     let mut entry = format!(
-        "[tokens.{}]\nhash = {}\nrole = {}",
-        quoted(&args.name),
+        "[{}]\nhash = {}\nrole = {}",
+        header(&format!("tokens.{}", args.name)),
         quoted(&hash),
         quoted(&args.role)
     );

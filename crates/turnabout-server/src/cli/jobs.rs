@@ -9,6 +9,9 @@ use super::global::Global;
 use super::print;
 use crate::api::types::{JobView, ListQuery};
 
+/// So many jobs are listed unless said otherwise.
+const USUAL: u32 = 20;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListJobs {
     /// These jobs, in this order
@@ -18,9 +21,9 @@ pub(crate) struct ListJobs {
     /// Older than this job
     #[arg(long, value_name = "ID")]
     before: Option<JobId>,
-    /// How many at the most
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    limit: u32,
+    /// How many at the most [default: 20, or all that are named]
+    #[arg(long, value_name = "N")]
+    limit: Option<u32>,
     /// Also say how many there are on all pages
     #[arg(long)]
     count: bool,
@@ -36,7 +39,7 @@ pub(crate) async fn run(global: &Global, args: ListJobs) -> anyhow::Result<ExitC
         .list(&ListQuery {
             ids: (!ids.is_empty()).then(|| ids.join(",")),
             before: args.before,
-            limit: Some(args.limit),
+            limit: args.limit.or(ids.is_empty().then_some(USUAL)),
             count: args.count,
             ..args.filter.query()
         })

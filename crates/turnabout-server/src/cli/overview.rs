@@ -10,6 +10,8 @@ use crate::api::types::{ExecutorView, GroupSummary, TaskSummary};
 
 /// Groups in a page.
 const PAGE: u32 = 1000;
+/// An executor that was not heard of for so many seconds is worth a word. Usually they are heard of every five.
+const SILENT: i64 = 30;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Overview {
@@ -51,7 +53,7 @@ pub(crate) async fn summary(global: &Global, args: Overview) -> anyhow::Result<E
     print::out(&print::table(head, summary.tasks.iter().map(row)))?;
     let rate = &summary.rate;
     print::out(&format!(
-        "\nin the last {} s: {} submitted, {} succeeded, {} failed, {} cancelled",
+        "\nended jobs are those of the last hour; in the last {} s: {} submitted, {} succeeded, {} failed, {} cancelled",
         rate.seconds, rate.submitted, rate.success, rate.failed, rate.cancelled
     ))?;
     Ok(ExitCode::SUCCESS)
@@ -122,11 +124,21 @@ pub(crate) async fn executors(global: &Global, args: Overview) -> anyhow::Result
             executor.tasks.join(","),
             executor.version.clone(),
             print::ago(Some(executor.seen)),
-            if executor.draining { "drains" } else { "" }.to_owned(),
+            condition(executor).to_owned(),
         ]
     };
     print::out(&print::table(head, executors.executors.iter().map(row)))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is to be said of an executor beside its numbers.
+fn condition(executor: &ExecutorView) -> &'static str {
+    let silent = executor.seen.duration_until(jiff::Timestamp::now()).as_secs() >= SILENT;
+    match (silent, executor.draining) {
+        (true, _) => "silent: perhaps it is gone",
+        (false, true) => "drains",
+        (false, false) => "",
+    }
 }
 
 pub(crate) async fn drain(global: &Global, args: Drain) -> anyhow::Result<ExitCode> {

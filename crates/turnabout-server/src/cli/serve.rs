@@ -77,9 +77,10 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
         api,
         stop,
     } = parts;
+    let status = if args.no_api { ", and telling how it is" } else { "" };
     let place = api
         .as_ref()
-        .map_or_else(String::new, |api| format!(" on http://{}", api.address()));
+        .map_or_else(String::new, |api| format!("{status} on http://{}", api.address()));
     tracing::info!(
         "serving the jobs in {}{place}; Ctrl-C stops",
         config.store.database.shown()
@@ -143,11 +144,19 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
     reload::apply(&jobs, config, &Config::default()).await?;
     let stop = CancellationToken::new();
     // First what can be refused, so that nothing is registered in vain.
-    let mut api = if args.no_api {
-        None
-    } else {
-        let settings = api_settings(config, !args.no_executor)?;
-        Some(Server::new(&jobs, settings).stop(&stop).bind().await?)
+    let mut settings = Some(api_settings(config, !args.no_executor)?);
+    if args.no_api {
+        settings = settings
+            .zip(config.executor.status_address)
+            .map(|(settings, address)| ApiSettings {
+                address,
+                status_only: true,
+                ..settings
+            });
+    }
+    let mut api = match settings {
+        Some(settings) => Some(Server::new(&jobs, settings).stop(&stop).bind().await?),
+        None => None,
     };
     let mut handle = None;
     if !args.no_executor {

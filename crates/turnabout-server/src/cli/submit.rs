@@ -298,17 +298,25 @@ async fn warn_of_unknown(client: &Client, ids: &[JobId]) {
     let Ok(explained) = client.explain(*id).await else {
         return;
     };
-    if explained.known || explained.state.is_final() {
+    if explained.state.is_final() {
         return;
     }
-    let known = client.executors().await.map(|all| all.executors).unwrap_or_default();
-    let mut tasks: Vec<String> = known.into_iter().flat_map(|executor| executor.tasks).collect();
-    tasks.sort_unstable();
-    tasks.dedup();
-    let known = if tasks.is_empty() {
-        "no executor is running".to_owned()
-    } else {
-        format!("known: {}", tasks.join(", "))
+    if explained.known {
+        if explained.silent.is_some() {
+            eprintln!("those who take such jobs were not heard of for a while; `turnabout executors` lists them");
+        }
+        return;
+    }
+    // Not everyone may know who runs jobs.
+    let known = match client.executors().await.map(|all| all.executors) {
+        Err(_) => String::new(),
+        Ok(executors) if executors.is_empty() => " (none is running)".to_owned(),
+        Ok(executors) => {
+            let mut tasks: Vec<String> = executors.into_iter().flat_map(|executor| executor.tasks).collect();
+            tasks.sort_unstable();
+            tasks.dedup();
+            format!(" (known tasks: {})", tasks.join(", "))
+        }
     };
-    eprintln!("no executor takes such jobs at present ({known}); the job waits until one does");
+    eprintln!("no executor takes such jobs at present{known}; the job waits until one does");
 }

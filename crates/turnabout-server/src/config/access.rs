@@ -39,6 +39,7 @@ impl Config {
             connections: api.connections as usize,
             heartbeat: api.heartbeat,
             shutdown: api.shutdown,
+            status_only: false,
         })
     }
 }

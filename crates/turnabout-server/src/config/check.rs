@@ -85,6 +85,12 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
 fn task_mistakes(name: &str, task: &Task, config: &Config) -> Vec<(&'static str, String)> {
     let mut found: Vec<(&'static str, String)> = Vec::new();
     let mut wrong = |key: &'static str, message: &str| found.push((key, message.to_owned()));
+    if name.is_empty() {
+        wrong("", "a task needs a name");
+    }
+    if name.starts_with(crate::api::WEBHOOK_TASK) {
+        wrong("", "names that begin so are for webhooks: write [webhooks.NAME]");
+    }
     if task.max_running == Some(0) {
         wrong(
             "max-running",

@@ -33,7 +33,7 @@ fn sections(config: &Config) -> Vec<(String, &dyn Section)> {
 }
 
 /// A name as it is written between the brackets of a section.
-fn header(section: &str) -> String {
+pub(crate) fn header(section: &str) -> String {
     let part = |part: &str| {
         let bare = !part.is_empty()
             && part

@@ -65,6 +65,9 @@ section! {
         grace: Duration = Duration::from_secs(10);
         /// How long running jobs may go on after SIGTERM or Ctrl-C.
         shutdown_deadline: Duration = Duration::from_secs(30), flag "deadline";
+        /// Where an executor without the API answers /healthz, /readyz and /metrics: nowhere unless given. (The API answers
+        /// them itself.) As there, others need a token for /metrics, unless it is open (api.open-metrics).
+        status_address: Option<SocketAddr> = None, like "\"127.0.0.1:7879\"", flag "status-address";
     }
 }
 
@@ -136,7 +139,8 @@ section! {
         secret_file: Option<String> = None, like "\"/etc/turnabout/webhook.secret\"", live true;
         /// Only of this group's jobs: of all unless given.
         group: Option<String> = None, like "\"acme\"", live true;
-        /// Which events: "submitted", "stuck" (an attempt has failed and will be tried again), "final" (a job has ended).
+        /// Which events: "submitted", "stuck" (an attempt has failed and will be tried again; if that is at once, it may not be
+        /// told), "final" (a job has ended).
         on: Vec<String> = vec!["final".to_owned()], live true;
     }
 }

@@ -152,6 +152,31 @@ fn mistakes_are_told_with_their_place_and_what_was_probably_meant() {
         .expect_err("no such variable")
         .to_string();
     assert!(said.contains("did you mean TURNABOUT_EXECUTOR_POOL_SIZE?"), "{said}");
+    let said = Config::from(None, &pairs(&[("TURNABOUT_DATABSE", "postgres://db/jobs")]), &[])
+        .expect_err("it would use another database")
+        .to_string();
+    assert!(said.contains("did you mean TURNABOUT_DATABASE?"), "{said}");
+    let ours = [
+        "CONFIG",
+        "SERVER",
+        "TOKEN",
+        "TOKEN_FILE",
+        "JOB_ID",
+        "OWNER",
+        "TEST_POSTGRES",
+        "HOME",
+    ];
+    let ours: Vec<(String, String)> = ours.map(|name| (format!("TURNABOUT_{name}"), "x".to_owned())).into();
+    Config::from(None, &ours, &[]).expect("they are for other purposes");
+
+    let several = trouble("[groups.a]\nwieght = 1\n[executor]\nslots = 1\n[tasks.a]\ncomand = []\n");
+    let lines: Vec<&str> = several.lines().filter(|line| line.starts_with("t.toml")).collect();
+    assert_eq!(lines.len(), 3, "{several}");
+    assert!(
+        lines.is_sorted(),
+        "one corrects a file from its beginning to its end: {several}"
+    );
+    assert!(trouble("[tasks.\"webhook:a\"]\ncommand = [\"true\"]\n").contains("[webhooks.NAME]"));
     let said = Config::from(None, &[], &flag("executor.grace", "--set", "soon"))
         .expect_err("no duration")
         .to_string();

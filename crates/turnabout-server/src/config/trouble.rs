@@ -81,12 +81,16 @@ impl fmt::Display for Troubles {
 
 impl std::error::Error for Troubles {}
 
+/// How much two names are alike: 1 is the same.
+pub(super) fn alike(a: &str, b: &str) -> f64 {
+    strsim::normalized_damerau_levenshtein(a, b)
+}
+
 /// The name that was probably meant: the nearest one, if any is near.
 pub(super) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(wrong, name);
     names
         .into_iter()
-        .map(|name| (likeness(name), name))
+        .map(|name| (alike(wrong, name), name))
         .filter(|(likeness, _)| *likeness >= 0.5)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| name)

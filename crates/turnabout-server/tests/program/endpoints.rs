@@ -106,11 +106,11 @@ pub(crate) fn what_cannot_be_submitted_is_refused_and_said_why(place: &Place) {
         ),
         (
             json!({ "task": "x", "id": "d9428888-122b-11e1-b85c-61cd3cbb3210" }),
-            "job id",
+            "id",
         ),
-        (json!({ "task": "x", "nonsense": 1 }), "body"),
-        (json!({ "task": "x", "priority": "urgent" }), "body"),
-        (json!({ "task": 1 }), "body"),
+        (json!({ "task": "x", "nonsense": 1 }), "nonsense"),
+        (json!({ "task": "x", "priority": "urgent" }), "priority"),
+        (json!({ "task": 1 }), "task"),
         (json!([1]), "body"),
     ] {
         let problem = post(job.clone()).problem(400, "invalid");
@@ -122,10 +122,7 @@ pub(crate) fn what_cannot_be_submitted_is_refused_and_said_why(place: &Place) {
     let large = format!(r#"{{"task":"x","args":"{}"}}"#, "a".repeat(9 << 20));
     raw("application/json", &large).problem(413, "too-large");
     let args = format!(r#"{{"task":"x","args":"{}"}}"#, "a".repeat(2 << 20));
-    assert_eq!(
-        raw("application/json", &args).problem(400, "invalid")["field"],
-        "arguments"
-    );
+    assert_eq!(raw("application/json", &args).problem(400, "invalid")["field"], "args");
     api.get("/api/v1/nothing").problem(404, "not-found");
     api.get("/api/v1/jobs/not-an-id").problem(400, "invalid");
     api.call("PATCH", "/api/v1/jobs", &[], "")
@@ -148,17 +145,21 @@ pub(crate) fn what_cannot_be_submitted_is_refused_and_said_why(place: &Place) {
 
     let batch = api.post(
         "/api/v1/jobs/batch",
-        &json!({ "jobs": [{ "task": "x" }, { "task": "" }, { "task": "x", "group": "a", "unique": "k" }] }),
+        &json!({ "jobs": [
+            { "task": "x" }, { "task": "" }, { "task": "x", "group": "a", "unique": "k" }, { "task": "x", "nonsense": 1 },
+            7,
+        ] }),
     );
     let batch = batch.with(207);
     let statuses: Vec<&Value> = batch["outcomes"]
         .as_array()
-        .expect("three")
+        .expect("five")
         .iter()
         .map(|o| &o["status"])
         .collect();
-    assert_eq!(statuses, [201, 400, 200]);
-    assert_eq!((&batch["accepted"], &batch["refused"]), (&json!(2), &json!(1)));
+    assert_eq!(statuses, [201, 400, 200, 400, 400]);
+    assert_eq!((&batch["accepted"], &batch["refused"]), (&json!(2), &json!(3)));
+    assert_eq!(batch["outcomes"][3]["problem"]["field"], "nonsense");
     assert_eq!(batch["outcomes"][1]["problem"]["code"], "invalid");
     api.post("/api/v1/jobs/batch", &json!({ "jobs": [] }))
         .problem(400, "invalid");
@@ -246,6 +247,7 @@ pub(crate) fn jobs_are_listed_counted_and_changed_by_filter(place: &Place) {
     for bad in [
         "limit=0",
         "limit=1001",
+        "limit=many",
         "state=done",
         "before=x",
         "ids=x",
@@ -253,8 +255,25 @@ pub(crate) fn jobs_are_listed_counted_and_changed_by_filter(place: &Place) {
         "nonsense=1",
         "group=%00",
     ] {
-        api.get(&format!("/api/v1/jobs?{bad}")).problem(400, "invalid");
+        let problem = api.get(&format!("/api/v1/jobs?{bad}")).problem(400, "invalid");
+        let (field, _) = bad.split_once('=').expect("a name");
+        assert_eq!(problem["field"], field, "{problem}");
     }
+    assert_eq!(
+        api.get("/api/v1/groups?limit=0").problem(400, "invalid")["field"],
+        "limit"
+    );
+
+    // Of those asked for by id, too, everything that is said must hold.
+    let all = ids.join(",");
+    assert_eq!(list(&format!("ids={all}&group=a")).len(), 6);
+    assert_eq!(list(&format!("ids={all}&state=!waiting")).len(), 0);
+    assert_eq!(list(&format!("ids={all}&search=number%201&owner=bob")).len(), 2);
+    assert_eq!(list(&format!("ids={all}&limit=5")), ids[..5]);
+    let page = api.get(&format!("/api/v1/jobs?ids={all}&limit=5&count=true")).with(200);
+    assert_eq!(page["count"], json!({ "jobs": 12, "more": false }));
+    api.get(&format!("/api/v1/jobs?ids={all}&limit=0"))
+        .problem(400, "invalid");
 
     let bulk = |action: &str, filter: Value, dry: bool| {
         api.post(
@@ -263,6 +282,15 @@ pub(crate) fn jobs_are_listed_counted_and_changed_by_filter(place: &Place) {
         )
         .with(200)
     };
+    // Those that someone has picked, as far as they can be.
+    let picked = |of: &[String]| json!({ "ids": of.join(","), "owner": "ada" });
+    assert_eq!(bulk("delete", picked(&ids), true)["matched"], 0, "none has ended");
+    assert_eq!(bulk("cancel", picked(&ids), true)["matched"], 4);
+    assert_eq!(bulk("cancel", picked(&ids[..1]), false)["changed"], 1);
+    assert_eq!(list("state=cancelled"), ids[..1]);
+    assert_eq!(bulk("cancel", picked(&ids[..1]), false)["matched"], 0, "it has ended");
+    assert_eq!(bulk("restart", picked(&ids), false)["changed"], 1);
+
     assert_eq!(bulk("cancel", json!({ "group": "a" }), true)["matched"], 6);
     assert_eq!(list("state=cancelled").len(), 0, "a dry run changes nothing");
     assert_eq!(bulk("cancel", json!({ "group": "a" }), false)["changed"], 6);
@@ -337,6 +365,14 @@ pub(crate) fn the_whole_is_seen_at_a_glance(place: &Place) {
     assert_eq!(api.get("/api/info/version").with(200)["name"], "turnabout");
     let document = api.get("/api/openapi.json").with(200);
     assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(
+        document["security"],
+        json!([{}, { "token": [] }]),
+        "who tries it out may give a token"
+    );
+    for schema in ["JobBrief", "Health", "JobResult"] {
+        assert!(document["components"]["schemas"][schema].is_object(), "{schema}");
+    }
     let docs = api.get("/api/docs/");
     assert!(docs.status == 200 && docs.text.contains("swagger"), "{}", docs.text);
     let numbers = api.get("/metrics").text;
@@ -345,6 +381,7 @@ pub(crate) fn the_whole_is_seen_at_a_glance(place: &Place) {
         "turnabout_attempts_started_total{task=\"sleep\"} 1",
         "turnabout_job_wait_seconds_count{task=\"sleep\"} 1",
         "turnabout_executors 1",
+        "turnabout_silent_executors 0",
         "turnabout_executor_healthy 1",
         "turnabout_http_requests_total{method=\"GET\",path=\"/api/v1/summary\",status=\"200\"} 2",
     ] {

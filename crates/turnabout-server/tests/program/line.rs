@@ -1,7 +1,7 @@
 //! The command line: the same on a server and on a database.
 
-use std::io::Write;
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -55,6 +55,10 @@ pub(crate) fn the_same_commands_work_on_a_server_and_on_a_database(place: &Place
         assert_eq!(executors["executors"][0]["name"], "one", "{executors}");
         assert!(ask(&["executors"]).contains("sleep"));
         assert!(complaint(&["drain", "two"]).contains("no executor `two`"));
+        assert!(complaint(&["jobs", "--limit", "0"]).contains("limit: 0 is not from 1 to 1000"));
+        let said = place.run(&[&["submit", "slep", "--group", group][..], target].concat());
+        let said = String::from_utf8(said.stderr).expect("text");
+        assert!(said.contains("known tasks: sleep"), "{said}");
     }
     assert!(
         place
@@ -67,6 +71,8 @@ pub(crate) fn the_same_commands_work_on_a_server_and_on_a_database(place: &Place
             .contains("http://127.0.0.1:7878")
     );
     assert!(place.ask(&["drain", "one"]).starts_with("draining"));
+    let waits = place.ask(&["submit", "sleep", "--delay", "1 hour"]);
+    assert!(place.ask(&["show", &waits]).contains("No live executor takes jobs"));
     assert!(place.ask(&["executors"]).contains("drains"));
     assert!(place.ask(&["drain", "one", "--undo"]).contains("again"));
 }
@@ -120,6 +126,15 @@ pub(crate) fn jobs_are_submitted_from_a_file_and_from_standard_input(place: &Pla
             .complaint(&["submit", "--file", "bad.jsonl"])
             .contains("line 2 is not JSON")
     );
+    // One that cannot be understood does not touch the others.
+    place.file(
+        "odd.jsonl",
+        "{\"task\": \"sleep\", \"grop\": \"x\"}\n{\"task\": \"sleep\", \"group\": \"odd\"}\n",
+    );
+    let said = place.complaint(&["submit", "--file", "odd.jsonl"]);
+    assert!(said.contains("job 1 was refused") && said.contains("grop"), "{said}");
+    let stored = place.ask_json(&["jobs", "--group", "odd", "--json"]);
+    assert_eq!(stored["jobs"].as_array().map(Vec::len), Some(1), "{stored}");
 }
 
 pub(crate) fn the_exit_code_of_a_wait_tells_how_the_job_ended(place: &Place) {
@@ -253,4 +268,34 @@ fn the_demonstration_shows_that_quiet_groups_do_not_wait_for_the_flood() {
         "{fifo}"
     );
     assert!(place.read("turnabout.db").is_none(), "it has a store of its own");
+}
+
+#[test]
+fn the_demonstration_ends_cleanly_when_it_is_interrupted() {
+    let place = Place::on_sqlite();
+    let mut child = place
+        .command(&["demo", "--for", "1 hour", "--groups", "10", "--flood", "300"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let begun = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .any(|line| line.contains("waiting"));
+    assert!(begun, "it shows how it stands");
+    let kill = format!("kill -INT {}", child.id());
+    assert!(
+        Command::new("sh")
+            .args(["-c", &kill])
+            .status()
+            .expect("a shell")
+            .success()
+    );
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    assert!(crate::place::ended(&mut child).success());
+    assert!(
+        rest.join("\n").contains("jobs of the quiet groups were started"),
+        "{rest:?}"
+    );
 }

@@ -61,6 +61,9 @@ pub(crate) fn a_group_sees_and_changes_nothing_of_another_and_neither_does_an_ow
     ] {
         caller.post("/api/v1/jobs", &job).problem(403, "forbidden");
     }
+    // Nor can anyone make the server tell others what has not happened.
+    let forged = json!({ "task": "webhook:acme", "args": { "event": "final" } });
+    acme.post("/api/v1/jobs", &forged).problem(403, "forbidden");
     // An id of another group's job is in use, and no more is said.
     let conflict = blue
         .post("/api/v1/jobs", &json!({ "task": "x", "id": hers }))

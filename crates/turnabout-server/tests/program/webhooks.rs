@@ -102,3 +102,33 @@ pub(crate) fn a_webhook_is_told_what_becomes_of_jobs_until_it_has_heard(place: &
         assert!(body.contains(&id), "{body}");
     }
 }
+
+pub(crate) fn a_webhook_is_told_of_an_attempt_that_has_failed(place: &Place) {
+    let (address, calls) = receiver();
+    place.configure(&format!(
+        "[webhooks.all]\nurl = \"http://{address}/hook\"\non = [\"stuck\"]\n\
+         [tasks.no]\ncommand = [\"false\"]\nretry-delay = \"1 hour\"\n"
+    ));
+    let server = place.serve(&[]);
+    let api = Caller::of(&server);
+    api.submit(&json!({ "task": "sleep", "args": { "seconds": 0 } }));
+    let id = api.submit(&json!({ "task": "no" }));
+    // Not heard the first time, and sent again.
+    for _ in 0..2 {
+        let (_, body) = calls.recv_timeout(Duration::from_mins(1)).expect("a call");
+        let payload: Value = serde_json::from_str(&body).expect("JSON");
+        assert_eq!(
+            (&payload["event"], &payload["webhook"]),
+            (&json!("stuck"), &json!("all"))
+        );
+        let job = &payload["job"];
+        assert_eq!(
+            (&job["id"], &job["state"], &job["attempts"]),
+            (&json!(id), &json!("stuck"), &json!(1))
+        );
+        assert!(
+            job["error"].as_str().is_some_and(|error| error.contains("exit code 1")),
+            "{job}"
+        );
+    }
+}

@@ -135,7 +135,7 @@ impl<'a> Claimer<'a> {
             self.turns.forgive();
         }
         let benched = self.turns.benched().len();
-        let number = life.answered.load(Relaxed) + 1;
+        let number = life.numbers.next();
         let idle = *life.hand.size.borrow() == 0;
         let tasks = life.plan.tasks();
         let take = Take {
@@ -181,7 +181,7 @@ impl<'a> Claimer<'a> {
             Err(error) => Err(error),
         };
         // Only now may the keeper wonder about jobs of this claim that are not in hand.
-        life.answered.store(number, Relaxed);
+        life.numbers.answered(number);
         if !matches!(look, Ok(Look::Contended | Look::Benched)) {
             self.contended.reset();
             self.fruitless = 0;

@@ -2,7 +2,6 @@
 //! is running anyway, but not in one of its slots.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::ExecutorHandle;
@@ -37,8 +36,9 @@ impl ExecutorHandle {
         if !submitted.new {
             return jobs.get(submitted.id).await;
         }
-        // Never one of the claimer's numbers, and above all that it was answered: heartbeats do not wonder about it.
-        let number = i64::MAX / 2 + life.inline.fetch_add(1, Relaxed);
+        // Should the answer get lost, or the caller go away before it comes, the next heartbeat gives the job back.
+        let asking = life.numbers.inline();
+        let number = asking.number;
         let claimed = life.store.grab(life.incarnation, number, submitted.id).await?;
         let Some(claimed) = claimed else {
             let job = jobs.get(submitted.id).await?;
@@ -51,6 +51,7 @@ impl ExecutorHandle {
         // Whether there is a cap on it: its end may free a place.
         let held = Arc::new(Held::new(claimed, 1, true));
         life.hand.adopt(&held);
+        drop(asking);
         // Not dropped with the caller: a job in hand must end in some way.
         let run = tokio::spawn({
             let (life, held) = (Arc::clone(&life), Arc::clone(&held));

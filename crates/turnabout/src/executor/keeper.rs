@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::hand::{Held, Stop};
 use super::life::{Backoff, Life};
+use super::numbers::Answered;
 use super::shutdown::AbortOnDrop;
 use crate::clock::until;
 use crate::error::{Error, Result};
@@ -44,7 +45,7 @@ pub(super) async fn run(life: Arc<Life>, home: Handle) {
             () = life.beat_now.notified() => tokio::time::sleep_until(sent + SOONEST).await,
         }
         sent = Instant::now();
-        let answered = life.answered.load(Relaxed);
+        let answered = life.numbers.so_far();
         let number = life.beat.fetch_add(1, Relaxed) + 1;
         // One that hangs is given up in time for another by another connection.
         let give_up_at = stop_at.min(sent + plan.lease / 4);
@@ -65,7 +66,7 @@ pub(super) async fn run(life: Arc<Life>, home: Handle) {
                     life.ready.notify_one();
                 }
                 // Whatever the store is busy with, the next beat must not come too late: the rest is done then.
-                let noticed = compare(&life, &beat, answered);
+                let noticed = compare(&life, &beat, &answered);
                 let mut looked = AbortOnDrop(home.spawn({
                     let (life, silence) = (Arc::clone(&life), Arc::clone(&silence));
                     async move {
@@ -121,9 +122,9 @@ fn note_renewal(life: &Life, at: Instant) {
     troubles.renewed = Some(at.into_std());
 }
 
-/// What the store sees in our hands, against what we have. `answered` is the last claim that had been answered when
-/// the store was asked: of later ones nothing can be said. Handlers are told to stop at once.
-fn compare(life: &Life, beat: &Beat, answered: i64) -> Noticed {
+/// What the store sees in our hands, against what we have. `answered` are the claims that had been answered when
+/// the store was asked: of others nothing can be said. Handlers are told to stop at once.
+fn compare(life: &Life, beat: &Beat, answered: &Answered) -> Noticed {
     let mut noticed = Noticed::default();
     let mut seen = HashSet::with_capacity(beat.held.len());
     for (id, number, cancelling) in &beat.held {
@@ -133,12 +134,12 @@ fn compare(life: &Life, beat: &Beat, answered: i64) -> Noticed {
                 held.stop(Stop::Cancel);
                 noticed.cancelled.extend(life.hand.pull(*id));
             }
-            None if *number <= answered => noticed.strangers.push((*id, *number)),
+            None if answered.includes(*number) => noticed.strangers.push((*id, *number)),
             _ => {}
         }
     }
     for held in life.hand.all() {
-        let known = held.job.number > answered || seen.contains(&(held.job.id, held.job.number));
+        let known = !answered.includes(held.job.number) || seen.contains(&(held.job.id, held.job.number));
         if !known && !held.has_ended() {
             tracing::warn!(job = %held.job.id, "this job was taken from us; its handler is told to stop");
             held.stop(Stop::Lost);

@@ -17,6 +17,7 @@ use super::Plan;
 use super::finisher::Ending;
 use super::hand::{Hand, Held};
 use super::news::News;
+use super::numbers::Numbers;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::store::Store;
@@ -39,14 +40,12 @@ pub(super) struct Life {
     pub(super) closing: CancellationToken,
     /// Nothing more is taken for now: an operator wants it so.
     pub(super) draining: AtomicBool,
-    /// The highest claim number whose answer (or error) has arrived.
-    pub(super) answered: AtomicI64,
+    /// The numbers of our claims.
+    pub(super) numbers: Numbers,
     /// The last heartbeat number that was sent.
     pub(super) beat: AtomicI64,
     /// Something may have become ready.
     pub(super) ready: Notify,
-    /// Counts jobs that were run inline.
-    pub(super) inline: AtomicI64,
     /// A hook may be owed.
     pub(super) owed: Notify,
     /// Held by whoever runs hooks.
@@ -112,10 +111,9 @@ impl Life {
             lost: CancellationToken::new(),
             closing: CancellationToken::new(),
             draining: AtomicBool::new(false),
-            answered: AtomicI64::new(0),
+            numbers: Numbers::default(),
             beat: AtomicI64::new(0),
             ready: Notify::new(),
-            inline: AtomicI64::new(0),
             owed: Notify::new(),
             paying: tokio::sync::Mutex::new(()),
             beat_now: Notify::new(),

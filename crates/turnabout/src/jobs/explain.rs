@@ -28,9 +28,14 @@ pub struct Explanation {
     pub task_paused: bool,
     /// Caps under which no place is free, and how many jobs they allow.
     pub full: Vec<(Cap, u32)>,
-    /// Whether some executor serves its queue and knows its task.
+    /// Whether some executor serves its queue, knows its task and was not told to take no more.
     pub known: bool,
+    /// For how long none of those was heard of, if it is so long that they may be gone.
+    pub silent: Option<Duration>,
 }
+
+/// Executors are heard of every few seconds. After so long, unless they were set up to be slower, they are gone.
+const SILENT: Duration = Duration::from_secs(30);
 
 impl Explanation {
     pub(super) fn new(standpoint: Standpoint, now: Timestamp) -> Self {
@@ -48,7 +53,11 @@ impl Explanation {
                 .filter(|(_, running, max)| running >= max)
                 .map(|(cap, _, max)| (cap, max))
                 .collect(),
-            known: standpoint.known,
+            known: standpoint.heard.is_some(),
+            silent: standpoint
+                .heard
+                .map(|heard| until(heard, now))
+                .filter(|silent| *silent >= SILENT),
             job,
         }
     }
@@ -67,14 +76,21 @@ impl Explanation {
                 Cap::Group(name) => ("group", name),
                 Cap::Task(name) => ("task", name),
             };
+            let (jobs, are) = if *max == 1 { ("job", "is") } else { ("jobs", "are") };
             obstacles.push(format!(
-                "{max} jobs of the {what} `{name}` are running, which is its limit"
+                "{max} {jobs} of the {what} `{name}` {are} running, which is its limit"
             ));
         }
         if !self.known {
             obstacles.push(format!(
-                "no live executor serves the queue `{}` and knows the task `{}`",
+                "no live executor takes jobs of the queue `{}` and knows the task `{}`",
                 self.job.queue, self.job.task
+            ));
+        }
+        if let Some(silent) = self.silent {
+            let silent = SignedDuration::from_secs(silent.as_secs() as i64);
+            obstacles.push(format!(
+                "the executors that would take it were not heard of for {silent:#}"
             ));
         }
         obstacles

@@ -2,10 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, future};
 use serde::Deserialize;
 use turnabout::JobId;
+use turnabout::group::Cap;
 use utoipa::IntoParams;
 
 use super::super::caller::Caller;
@@ -24,7 +26,8 @@ pub(in super::super) struct LogQuery {
     /// How many lines at the most: from 1 to 10,000, 1000 unless said otherwise.
     #[param(minimum = 1, maximum = 10000)]
     limit: Option<u32>,
-    /// Follow the log to the job's end, as server-sent events: one `line` for each, then `end`.
+    /// Follow the log to the job's end, as server-sent events: one `line` for each, then `end`. With the header
+    /// `Last-Event-ID` it goes on after that line.
     follow: bool,
 }
 
@@ -37,11 +40,17 @@ pub(in super::super) async fn logs(
     State(app): State<App>,
     caller: Caller,
     Name(id): Name<JobId>,
+    headers: HeaderMap,
     Ask(query): Ask<LogQuery>,
 ) -> Result<Response, Problem> {
     app.job(&caller, id).await?;
-    let after = query.after.unwrap_or(0);
+    let mut after = query.after.unwrap_or(0);
     if query.follow {
+        // Browsers that connect again say so where they were.
+        let last = headers
+            .get("last-event-id")
+            .and_then(|id| id.to_str().ok()?.parse().ok());
+        after = last.unwrap_or(after).max(after);
         let lines = app.jobs.follow_logs(id).filter_map(move |line| {
             future::ready(match line {
                 // Of what was seen before nothing is told again.
@@ -128,6 +137,9 @@ pub(in super::super) async fn explain(
         groups: why.groups,
         group_paused: why.group_paused,
         task_paused: why.task_paused,
+        group_full: why.full.iter().any(|(cap, _)| matches!(cap, Cap::Group(_))),
+        task_full: why.full.iter().any(|(cap, _)| matches!(cap, Cap::Task(_))),
         known: why.known,
+        silent: why.silent.map(|silent| silent.as_secs_f64()),
     }))
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use turnabout::jobs::{Bulk, List};
-use turnabout::{JobId, State as JobState};
+use turnabout::{Error, Job, JobId, State as JobState};
 
 use super::super::caller::Caller;
 use super::super::extract::{Ask, Body};
@@ -12,6 +12,8 @@ use super::super::types::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, Li
 
 /// So many jobs may be asked for by id.
 const MAX_IDS: usize = 1000;
+/// A page has no more jobs.
+const MAX_PAGE: u32 = 1000;
 /// Counting stops here.
 const COUNTED: u32 = 10_000;
 /// So many jobs are changed by one call, about.
@@ -29,11 +31,14 @@ pub(in super::super) async fn list(
 ) -> Result<Json<JobPage>, Problem> {
     if let Some(ids) = &query.ids {
         let mut jobs = app.jobs.get_many(&parse_ids(ids)?).await?;
-        jobs.retain(|job| caller.sees(job));
+        let meant = Meant::new(&caller, &query)?;
+        jobs.retain(|job| caller.sees(job) && meant.includes(job));
+        let found = query.count.then(|| count(jobs.len() as u64));
+        jobs.truncate(page_size(query.limit.unwrap_or(MAX_PAGE))?);
         return Ok(Json(JobPage {
             jobs: jobs.into_iter().map(Into::into).collect(),
             next: None,
-            count: None,
+            count: found,
         }));
     }
     let list = narrow(app.jobs.list(), &caller, &query)?;
@@ -50,6 +55,53 @@ pub(in super::super) async fn list(
     }))
 }
 
+/// How many jobs there are in a page, if so many may be.
+fn page_size(limit: u32) -> Result<usize, Problem> {
+    if (1..=MAX_PAGE).contains(&limit) {
+        return Ok(limit as usize);
+    }
+    Err(Problem::invalid(
+        "limit",
+        format!("{limit} is not from 1 to {MAX_PAGE}"),
+    ))
+}
+
+/// Which of the jobs that were asked for by id are meant: as in a list, everything that is said must hold.
+struct Meant<'a> {
+    query: &'a ListQuery,
+    states: Vec<JobState>,
+    search: Option<String>,
+}
+
+impl<'a> Meant<'a> {
+    fn new(caller: &Caller, query: &'a ListQuery) -> Result<Self, Problem> {
+        caller.place(query.group.clone(), query.owner.clone())?;
+        let states = query.state.as_deref().map(parse_states).transpose()?;
+        Ok(Self {
+            query,
+            states: states.unwrap_or_default(),
+            search: query.search.as_ref().map(|text| text.to_ascii_lowercase()),
+        })
+    }
+
+    fn includes(&self, job: &Job) -> bool {
+        let query = self.query;
+        let same = |wanted: &Option<String>, is: Option<&str>| wanted.is_none() || wanted.as_deref() == is;
+        (self.states.is_empty() || self.states.contains(&job.state))
+            && same(&query.task, Some(&job.task))
+            && same(&query.group, Some(&job.group))
+            && same(&query.owner, job.owner.as_deref())
+            && same(&query.queue, Some(&job.queue))
+            && self.search.as_ref().is_none_or(|text| {
+                let subject = job.subject.as_deref().map(str::to_ascii_lowercase);
+                subject.is_some_and(|subject| subject.contains(text))
+            })
+            && query.since.is_none_or(|since| job.submitted >= since)
+            && query.until.is_none_or(|until| job.submitted < until)
+            && query.before.is_none_or(|before| job.id < before)
+    }
+}
+
 fn count(jobs: u64) -> Count {
     Count {
         jobs: jobs.min(COUNTED.into()),
@@ -59,8 +111,8 @@ fn count(jobs: u64) -> Count {
 
 /// Change many jobs
 ///
-/// Cancels, restarts or deletes all jobs that match and whose state allows it, about 10,000 of them by one call; with
-/// `dry_run` only says how many there are.
+/// Cancels, restarts or deletes all jobs that match (or those of the `ids` that do) and whose state allows it, about 10,000
+/// of them by one call; with `dry_run` only says how many there are.
 #[utoipa::path(post, path = "/api/v1/jobs/bulk", tag = "jobs", operation_id = "changeJobs", request_body = BulkRequest,
     responses((status = 200, body = BulkOutcome, description = "How many")))]
 pub(in super::super) async fn bulk(
@@ -69,17 +121,17 @@ pub(in super::super) async fn bulk(
     Body(request): Body<BulkRequest>,
 ) -> Result<Json<BulkOutcome>, Problem> {
     let query = &request.filter;
-    for (field, said) in [
-        ("ids", query.ids.is_some()),
-        ("limit", query.limit.is_some()),
-        ("count", query.count),
-    ] {
+    for (field, said) in [("limit", query.limit.is_some()), ("count", query.count)] {
         if said {
             return Err(Problem::invalid(
                 field,
                 format!("`{field}` is for lists, not for changes of all that match"),
             ));
         }
+    }
+    if let Some(ids) = &query.ids {
+        let ids = parse_ids(ids)?;
+        return Ok(Json(change_each(&app, &caller, &request, &ids).await?));
     }
     let list = narrow(app.jobs.list(), &caller, query)?;
     let verb = match request.action {
@@ -104,6 +156,39 @@ pub(in super::super) async fn bulk(
         skipped: done.skipped,
         more: done.more,
     }))
+}
+
+/// Changes those of the jobs that are meant, one after the other: someone has picked them from a list.
+async fn change_each(app: &App, caller: &Caller, request: &BulkRequest, ids: &[JobId]) -> Result<BulkOutcome, Problem> {
+    let meant = Meant::new(caller, &request.filter)?;
+    let mut jobs = app.jobs.get_many(ids).await?;
+    let wants_ended = request.action != BulkVerb::Cancel;
+    jobs.retain(|job| caller.sees(job) && meant.includes(job) && job.state.is_final() == wants_ended);
+    let mut outcome = BulkOutcome {
+        matched: jobs.len() as u64,
+        changed: 0,
+        skipped: 0,
+        more: false,
+    };
+    if request.dry_run {
+        return Ok(outcome);
+    }
+    for job in jobs {
+        let changed = match request.action {
+            BulkVerb::Cancel => app.jobs.cancel(job.id).await.map(drop),
+            BulkVerb::Restart => app.jobs.restart(job.id).await.map(drop),
+            BulkVerb::Delete => app.jobs.delete(job.id).await.map(drop),
+        };
+        match changed {
+            Ok(()) => outcome.changed += 1,
+            // Something else has become of it meanwhile.
+            Err(Error::NotFound(_) | Error::NotCancellable { .. } | Error::WrongState { .. } | Error::Conflict(_)) => {
+                outcome.skipped += 1;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(outcome)
 }
 
 /// Narrows a list by a text.

@@ -10,7 +10,7 @@ use tracing::Instrument as _;
 use turnabout::{Submission, Submitted};
 
 use super::super::caller::Caller;
-use super::super::extract::Body;
+use super::super::extract::{Body, field};
 use super::super::state::App;
 use super::super::types::{BatchOutcome, BatchRequest, Code, ItemOutcome, Problem, SubmitRequest, SubmittedView};
 use crate::traces;
@@ -59,7 +59,11 @@ pub(in super::super) async fn submit_batch(
     let checked: Vec<Result<(), Problem>> = request
         .jobs
         .into_iter()
-        .map(|request| submission(&app, &caller, &traced, request).map(|submission| good.push(submission)))
+        .map(|job| {
+            let request = read(&job)?;
+            good.push(submission(&app, &caller, &traced, request)?);
+            Ok(())
+        })
         .collect();
     let mut answers = app.jobs.submit_all(good).instrument(traced.span).await.into_iter();
     let outcomes: Vec<ItemOutcome> = checked
@@ -79,6 +83,14 @@ pub(in super::super) async fn submit_batch(
         outcomes,
     };
     Ok((StatusCode::MULTI_STATUS, Json(outcome)).into_response())
+}
+
+/// One job of a batch.
+fn read(job: &RawValue) -> Result<SubmitRequest, Problem> {
+    serde_json::from_str(job.get()).map_err(|error| {
+        let complaint = error.to_string();
+        Problem::invalid(field(&complaint).unwrap_or("jobs"), complaint.as_str())
+    })
 }
 
 fn item(outcome: Result<Submitted, Problem>) -> ItemOutcome {
@@ -123,6 +135,7 @@ fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRe
     traced
         .span
         .in_scope(|| traces::note(&mut request.meta, traced.parent.as_deref()));
+    caller.may_submit(&request.task)?;
     let (group, owner) = caller.place(request.group, request.owner)?;
     let args = request.args.as_deref().map_or("{}", RawValue::get);
     // Kept as it is written, and yet nothing that a task could not read: half a character, or lists without end.

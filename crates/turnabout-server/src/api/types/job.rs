@@ -129,6 +129,7 @@ pub(crate) struct Cancelled {
 /// Why a job is where it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Explanation)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a reason of its own to wait")]
 pub(crate) struct Explained {
     /// The job.
     #[schema(value_type = Uuid)]
@@ -148,8 +149,14 @@ pub(crate) struct Explained {
     pub(crate) group_paused: bool,
     /// Whether its task is paused.
     pub(crate) task_paused: bool,
-    /// Whether some executor serves its queue and knows its task.
+    /// Whether so many jobs of its group run that no further one may.
+    pub(crate) group_full: bool,
+    /// Whether so many jobs of its task run that no further one may.
+    pub(crate) task_full: bool,
+    /// Whether some executor serves its queue, knows its task and was not told to take no more.
     pub(crate) known: bool,
+    /// For how many seconds none of those was heard of, if it is so long that they may be gone.
+    pub(crate) silent: Option<f64>,
 }
 
 /// What became of a job's attempts.

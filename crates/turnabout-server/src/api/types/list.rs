@@ -32,7 +32,7 @@ pub(crate) struct ListQuery {
     /// In this queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<String>,
-    /// Whose subject contains this text; capital and small letters are the same.
+    /// Whose subject contains this text; capital and small letters (of a to z) are the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) search: Option<String>,
     /// Submitted at this moment or later.

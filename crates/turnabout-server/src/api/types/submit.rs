@@ -78,9 +78,9 @@ pub(crate) struct SubmittedView {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchRequest {
-    /// From 1 to 1000 jobs.
-    #[schema(min_items = 1, max_items = 1000)]
-    pub(crate) jobs: Vec<SubmitRequest>,
+    /// From 1 to 1000 jobs. Read one by one, so that one that cannot be understood is refused alone.
+    #[schema(min_items = 1, max_items = 1000, value_type = Vec<SubmitRequest>)]
+    pub(crate) jobs: Vec<Box<RawValue>>,
 }
 
 /// What became of a batch: an outcome for each job, in their order.
@@ -119,6 +119,7 @@ pub(crate) struct SetPriority {
 
 /// What a job returned.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = JobResult)]
 pub(crate) struct ResultView {
     /// The job.
     #[schema(value_type = Uuid)]

@@ -84,6 +84,8 @@ pub(crate) struct GroupSummary {
     pub(crate) weight: u32,
     /// At most so many of its jobs run at a time.
     pub(crate) max_running: Option<u32>,
+    /// At most so many of its jobs are unfinished at a time.
+    pub(crate) max_unfinished: Option<u32>,
     /// Whether no further job of it is taken.
     pub(crate) paused: bool,
 }

@@ -102,12 +102,24 @@ async fn a_waiting_job_says_why_it_waits(world: &World) {
         "{text}"
     );
     assert!(
-        text.contains("No live executor serves the queue `default` and knows the task `echo`"),
+        text.contains("No live executor takes jobs of the queue `default` and knows the task `echo`"),
         "{text}"
     );
     jobs.group("acme").pause().await.expect("paused");
     let text = explain(second).await;
     assert!(text.contains("The group `acme` is paused"), "{text}");
+    let mut gone = world.executor_of(&["default"], &["echo"]).await;
+    let text = explain(second).await;
+    assert!(!text.contains("xecutor"), "someone would take it: {text}");
+    world.advance(Duration::from_mins(2));
+    let text = explain(second).await;
+    assert!(
+        text.contains("The executors that would take it were not heard of for 2m"),
+        "{text}"
+    );
+    gone.heartbeat().await;
+    let text = explain(second).await;
+    assert!(!text.contains("xecutor"), "it is back: {text}");
     let parked = jobs
         .submit(Echo("x".into()))
         .delay(Duration::from_mins(90))

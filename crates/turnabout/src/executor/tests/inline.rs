@@ -1,5 +1,6 @@
 //! Jobs that are run at once, in the caller's own time.
 
+use super::counting::{Counting, Fault};
 use super::*;
 use crate::error::Error;
 use crate::job::State;
@@ -174,7 +175,27 @@ async fn a_caller_that_goes_away_leaves_no_job_behind(world: &World) {
     running.shutdown(Duration::ZERO).await;
 }
 
+async fn a_claim_whose_answer_got_lost_is_given_back(world: &World) {
+    let store = Counting::new(&world.store);
+    let jobs = Jobs::on(store.clone());
+    let executor = Executor::new(&jobs).task(echo).inline_only();
+    let executor = executor
+        .lease(Duration::from_millis(100), Duration::from_secs(10))
+        .start()
+        .await
+        .expect("it starts");
+    store.fail("grab", Fault::LostReply, 1);
+    let lost = jobs.submit(Echo("x".into())).inline(&executor).await;
+    assert!(matches!(lost, Err(Error::Store { .. })), "{lost:?}");
+    let id = world.all().await[0].id;
+    becomes(&jobs, id, |job| job.state == State::Waiting && job.attempts == 0).await;
+    let next = jobs.submit(Echo("y".into())).inline(&executor).await.expect("run");
+    assert_eq!(next.state, State::Success);
+    executor.shutdown(Duration::ZERO).await;
+}
+
 cases![
+    a_claim_whose_answer_got_lost_is_given_back,
     a_job_runs_at_once_in_the_callers_process,
     it_takes_nothing_by_itself,
     one_that_fails_is_tried_again_like_any_other,

@@ -192,7 +192,8 @@ async fn a_waiting_job_can_say_why_it_waits(world: &World) {
         .expect("it works")
         .expect("it exists");
     assert_eq!(standing.job, world.get(last).await);
-    assert_eq!((standing.ahead, standing.groups, standing.known), (5, 3, true));
+    assert_eq!((standing.ahead, standing.groups), (5, 3));
+    assert!(standing.heard.is_some());
     assert!(standing.running.is_empty());
     assert_eq!(standing.settings, (GroupSettings::default(), TaskLimits::default()));
     let urgent = world
@@ -247,10 +248,30 @@ async fn a_job_that_nobody_can_run_says_so(world: &World) {
         .await;
     for id in [task, queue] {
         let standing = world.store.standpoint(id).await.expect("it works").expect("it exists");
-        assert!(!standing.known);
+        assert_eq!(standing.heard, None);
     }
     let missing = world.store.standpoint(JobId::at(world.clock.now())).await;
     assert_eq!(missing.expect("it works"), None);
+}
+
+async fn a_job_says_when_those_were_last_heard_of_who_would_take_it(world: &World) {
+    let mut exec = world.executor().await;
+    let id = world.add(job("a")).await;
+    let heard = async || {
+        let standing = world.store.standpoint(id).await.expect("it works").expect("it exists");
+        standing.heard
+    };
+    let registered = world.clock.now();
+    assert_eq!(heard().await, Some(registered));
+    world.advance(Duration::from_mins(5));
+    assert_eq!(heard().await, Some(registered), "it is silent");
+    exec.heartbeat().await;
+    assert_eq!(heard().await, Some(world.clock.now()));
+    let overview = world.store.overview();
+    assert!(overview.drain(exec.incarnation, true).await.expect("it works"));
+    assert_eq!(heard().await, None, "it takes no more");
+    assert!(overview.drain(exec.incarnation, false).await.expect("it works"));
+    assert!(heard().await.is_some());
 }
 
 async fn tasks_are_published_as_registered(world: &World) {
@@ -293,5 +314,6 @@ cases!(
     counts_by_state,
     a_waiting_job_can_say_why_it_waits,
     a_job_that_nobody_can_run_says_so,
+    a_job_says_when_those_were_last_heard_of_who_would_take_it,
     tasks_are_published_as_registered,
 );

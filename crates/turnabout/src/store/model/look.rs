@@ -72,10 +72,13 @@ impl Tables {
             ahead,
             groups: groups.len() as u64,
             running: running.collect(),
-            known: self
+            heard: self
                 .executors
                 .values()
-                .any(|e| e.queues.contains(&job.queue) && e.tasks.contains(&job.task)),
+                .filter(|e| e.queues.contains(&job.queue) && e.tasks.contains(&job.task))
+                .filter(|e| !self.draining.contains(&e.incarnation))
+                .filter_map(|e| self.seen.get(&e.incarnation).copied())
+                .max(),
             settings,
             job: job.clone(),
         })

@@ -18,6 +18,8 @@ use crate::group::Settings;
 use crate::job::Lane;
 use crate::turn::{Ring, Stream, Turns};
 
+mod glance;
+
 /// What an executor looks for.
 pub(super) struct Look<'a> {
     pub(super) executor: Uuid,
@@ -61,8 +63,13 @@ impl Look<'_> {
     }
 }
 
+/// What was found on parts of the queues, each with whether that is all there is to know of it.
+type Parts = Vec<Option<(Shelf, bool)>>;
+
 /// How a look goes about it.
 enum Plan {
+    /// A glance, since nothing was ready a moment ago.
+    Glance,
     /// What was known before is enough, with these parts of the queues and what these streams hold now.
     Known(Stock, Vec<Option<Way>>, Vec<Dry>),
     /// By the marks, after the place is known.
@@ -78,7 +85,7 @@ impl PostgresStore {
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let plan = self.plan(look, &settings);
         // Prepared before anything is sent, so that nothing overtakes the beginning.
-        for sql in [&self.sql.lock_ring, &self.sql.peek, &self.sql.refill] {
+        for sql in [&self.sql.lock_ring, &self.sql.peek, &self.sql.refill, &self.sql.glance] {
             tx.prepare(sql).await.map_err(&failed)?;
         }
         let begun = Instant::now();
@@ -86,7 +93,7 @@ impl PostgresStore {
         let (ways, dry): (_, &[Dry]) = match &plan {
             Plan::Known(_, ways, dry) => (Some(ways), dry),
             Plan::Walk => (Some(&fresh), &[]),
-            Plan::Probe => (None, &[]),
+            Plan::Probe | Plan::Glance => (None, &[]),
         };
         let groups = match &plan {
             Plan::Known(stock, ..) => stock.groups() + look.window(),
@@ -94,7 +101,7 @@ impl PostgresStore {
         };
         let depth = self.memory(look.executor, |memory| memory.depth(groups));
         // Sent together, answered in order: one round trip. By marks it takes two, since the place must be known.
-        let (opened, locked, refilled, walked) = futures_util::join!(
+        let (opened, locked, refilled, walked, glanced) = futures_util::join!(
             tx.open(Mode::Forgettable),
             async { tx.query(&self.sql.lock_ring, &[&look.kind, &look.executor]).await },
             self.refill(tx, dry, depth),
@@ -102,6 +109,12 @@ impl PostgresStore {
                 match ways {
                     Some(ways) => self.walk(tx, look, &settings, ways, depth).await,
                     None => Ok((Vec::new(), settings.version)),
+                }
+            },
+            async {
+                match &plan {
+                    Plan::Glance => self.glance(tx, look, &settings).await,
+                    _ => Ok((None, settings.version)),
                 }
             },
         );
@@ -121,6 +134,7 @@ impl PostgresStore {
         };
         self.memory(look.executor, |memory| memory.note(standing));
         let (parts, mut version) = walked.map_err(&failed)?;
+        let (all, glanced) = glanced.map_err(&failed)?;
         let skipped = look.skipped(&settings);
         let probed = matches!(plan, Plan::Probe);
         let mut stock = match plan {
@@ -135,7 +149,11 @@ impl PostgresStore {
                 stock.refill(dry, refilled.map_err(&failed)?);
                 return Ok(Found { ring, settings, stock });
             }
-            Plan::Known(..) => {
+            Plan::Glance if all.is_some() => {
+                version = glanced;
+                stocked(standing, skipped, &ring, all.unwrap_or_default())
+            }
+            Plan::Known(..) | Plan::Glance => {
                 let (parts, now) = self.walk(tx, look, &settings, &fresh, 1).await.map_err(&failed)?;
                 version = now;
                 stocked(standing, skipped, &ring, parts)
@@ -185,7 +203,9 @@ impl PostgresStore {
             }
             marks.guide_peeks()
         };
-        match self.memory(look.executor, Memory::enter) {
+        let (stock, empty) = self.memory(look.executor, Memory::enter);
+        match stock {
+            _ if empty && !by_marks => Plan::Glance,
             Some(stock) => {
                 let (ways, dry) = stock.missing(look, settings);
                 Plan::Known(stock, ways, dry)
@@ -204,7 +224,7 @@ impl PostgresStore {
         settings: &Settings,
         ways: &[Option<Way>],
         depth: i32,
-    ) -> Result<(Vec<Option<(Shelf, bool)>>, i64), tokio_postgres::Error> {
+    ) -> Result<(Parts, i64), tokio_postgres::Error> {
         let window = i32::try_from(look.window()).unwrap_or(i32::MAX - 1);
         let steps = i32::try_from(look.steps()).unwrap_or(i32::MAX - 1);
         let skipped = look.skipped(settings);
@@ -373,7 +393,7 @@ fn shelf(queue: &str, way: &Way, rows: &[Row], steps: i32, skipped: &BTreeSet<St
 }
 
 /// A stock of what walks have found from the place on.
-fn stocked(standing: Standing, skipped: BTreeSet<String>, ring: &Ring, parts: Vec<Option<(Shelf, bool)>>) -> Stock {
+fn stocked(standing: Standing, skipped: BTreeSet<String>, ring: &Ring, parts: Parts) -> Stock {
     let mut settled = standing.settled;
     let shelves = parts
         .into_iter()

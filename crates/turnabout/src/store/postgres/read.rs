@@ -127,7 +127,7 @@ impl PostgresStore {
         Ok(Some(Standpoint {
             ahead: row.get::<_, i64>(0) as u64,
             groups: row.get::<_, i64>(1) as u64,
-            known: row.get(2),
+            heard: row.get(2),
             running: caps
                 .iter()
                 .map(|row| {

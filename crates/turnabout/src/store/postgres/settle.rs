@@ -207,33 +207,39 @@ impl PostgresStore {
         );
         begun?;
         locked?;
-        let mut rows = ended?;
-        rows.append(&mut returned?);
+        let (ended, mut freed) = ended?;
+        let mut written: HashSet<JobId> = match ended {
+            None => ending.iter().map(|job| job.id).collect(),
+            Some(ids) => ids.into_iter().map(JobId).collect(),
+        };
+        for row in returned? {
+            written.insert(JobId(row.get(0)));
+            freed |= row.get::<_, bool>(1);
+        }
         forgotten?;
         woken?;
         committed?;
-        let freed = rows.iter().any(|row| row.get(1));
-        Ok((rows.iter().map(|row| JobId(row.get(0))).collect(), freed))
+        Ok((written, freed))
     }
 
+    /// Says which jobs have ended, unless all of them have, and whether places under caps were given back.
     async fn finish(
         &self,
         tx: &Tx,
         statement: &tokio_postgres::Statement,
         executor: Option<Uuid>,
         jobs: &[&Settle],
-    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+    ) -> Result<(Option<Vec<Uuid>>, bool), tokio_postgres::Error> {
         if jobs.is_empty() {
-            return Ok(Vec::new());
+            return Ok((None, false));
         }
+        let told = |row: Row| (row.get(0), row.get(1));
         let ids: Vec<Uuid> = jobs.iter().map(|j| j.id.0).collect();
         let numbers = numbers(executor, jobs);
         let cancelling: Vec<bool> = jobs.iter().map(|j| j.cancelling).collect();
         if self.options.retention.is_zero() {
-            return tx
-                .client()
-                .query(statement, &[&executor, &ids, &numbers, &cancelling])
-                .await;
+            let params: [&(dyn ToSql + Sync); 4] = [&executor, &ids, &numbers, &cancelling];
+            return tx.client().query_one(statement, &params).await.map(told);
         }
         let now = self.options.clock.manual();
         let state: Vec<i16> = jobs.iter().map(|j| j.change.state.code()).collect();
@@ -249,7 +255,7 @@ impl PostgresStore {
         let (message, code) = described(jobs);
         let ran: Vec<Option<f64>> = jobs.iter().map(|j| j.ran.map(|d| d.as_secs_f64())).collect();
         tx.client()
-            .query(
+            .query_one(
                 statement,
                 &[
                     &executor,
@@ -270,6 +276,7 @@ impl PostgresStore {
                 ],
             )
             .await
+            .map(told)
     }
 
     /// `fresh`: at the end of the lane, and not at the place that they had.

@@ -166,6 +166,12 @@ impl Stock {
         }
     }
 
+    /// Whether nothing is ready, all around the ring.
+    fn is_empty(&self) -> bool {
+        let nothing = |shelf: &Shelf| shelf.groups.is_empty() && shelf.end.is_none();
+        self.skipped.is_empty() && self.queues.iter().all(nothing)
+    }
+
     /// How many groups are known.
     pub(super) fn groups(&self) -> usize {
         self.queues.iter().map(|shelf| shelf.groups.len()).sum()
@@ -302,6 +308,8 @@ pub(super) struct Memory {
     left: Option<i64>,
     /// Whether nothing had come between the last two takes.
     calm: bool,
+    /// Whether the last take left nothing behind, as far as it could see.
+    empty: bool,
     depth: i32,
 }
 
@@ -309,12 +317,14 @@ impl Memory {
     /// A take is over.
     pub(super) fn leave(&mut self, stock: Stock) {
         self.left = stock.keeps().then_some(stock.standing.places);
+        self.empty = stock.is_empty();
         self.stock = Some(stock).filter(Stock::keeps);
     }
 
-    /// What the last take left, if it may still be of use.
-    pub(super) fn enter(&mut self) -> Option<Stock> {
-        self.stock.take().filter(Stock::keeps)
+    /// What the last take left, if it may still be of use, and whether that was nothing.
+    pub(super) fn enter(&mut self) -> (Option<Stock>, bool) {
+        let empty = std::mem::take(&mut self.empty);
+        (self.stock.take().filter(Stock::keeps), empty)
     }
 
     /// How deep to read streams now: the deeper the longer nothing has come, as far as so many groups leave room.

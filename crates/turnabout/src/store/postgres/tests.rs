@@ -16,7 +16,7 @@ mod unknown;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt as _;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, NoTls};
 
 use super::*;
 use crate::store::conformance::Exec;

@@ -12,13 +12,14 @@ use crate::error::{Error, Result};
 
 #[cfg(feature = "tls")]
 mod check;
+#[cfg(not(feature = "tls"))]
+mod none;
 
 #[cfg(feature = "tls")]
 pub(crate) use tokio_postgres_rustls::MakeRustlsConnect as Tls;
 
-/// Without the feature `tls`: what cannot encrypt.
 #[cfg(not(feature = "tls"))]
-pub(crate) use tokio_postgres::NoTls as Tls;
+pub(crate) use none::Tls;
 
 /// Whom to believe.
 #[derive(Clone, Debug, PartialEq, Eq)]

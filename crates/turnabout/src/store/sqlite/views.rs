@@ -1,10 +1,11 @@
 //! Reading: jobs by id, lists, counts, and why a job waits.
 
-use rusqlite::{OptionalExtension, Row, params};
+use jiff::Timestamp;
+use rusqlite::{Row, params};
 
 use super::desk::Tx;
 use super::fault::Fault;
-use super::rows::{bytes, find, job, micros};
+use super::rows::{bytes, find, job, micros, moment};
 use super::settings;
 use crate::job::{Job, JobId, State};
 use crate::store::{Counts, Filter, Standpoint};
@@ -123,7 +124,7 @@ pub(super) fn standpoint(tx: &mut Tx<'_>, id: JobId) -> Result<Option<Standpoint
         ahead: ahead(tx, &job)?,
         groups: groups(tx, &job.queue)?,
         running,
-        known: is_known(tx, &job)?,
+        heard: heard(tx, &job)?,
         settings: (settings.group(&job.group), settings.task(&job.task)),
         job,
     }))
@@ -146,12 +147,11 @@ fn groups(tx: &Tx<'_>, queue: &str) -> Result<u64, Fault> {
     Ok(groups as u64)
 }
 
-/// Whether anyone who is registered may take the job.
-fn is_known(tx: &Tx<'_>, job: &Job) -> Result<bool, Fault> {
-    let known = tx
+/// When one of those was last heard of who would take the job.
+fn heard(tx: &Tx<'_>, job: &Job) -> Result<Option<Timestamp>, Fault> {
+    let heard: Option<i64> = tx
         .connection
-        .prepare_cached(sql!("known"))?
-        .query_row([&job.queue, &job.task], |_| Ok(()))
-        .optional()?;
-    Ok(known.is_some())
+        .prepare_cached(sql!("heard"))?
+        .query_row([&job.queue, &job.task], |row| row.get(0))?;
+    Ok(heard.map(moment))
 }

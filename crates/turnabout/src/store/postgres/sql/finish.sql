@@ -1,5 +1,6 @@
 -- Moves jobs to the ended ones. By primary key; the fence: only while the claim stands (or, for a job that nobody
--- holds, still nobody does) and cancelling is as it was when this was decided. Gives back the places under caps.
+-- holds, still nobody does) and cancelling is as it was when this was decided. Gives back the places under caps. Tells
+-- which were moved, unless all were: a row for each would be read by nobody.
 -- $1 executor, $2 now (null: the server's); then one entry a job; $14 and $15 are empty where no task described an error.
 with done as (
     delete from turnabout.job j
@@ -37,4 +38,5 @@ kept as (
         args, meta, error, error_message, error_code, result, subject, prepared
     from done, (select coalesce($2, clock_timestamp()) as now) n
 )
-select id, exists (select from freed) as freed from done
+select case when (select count(*) from done) < cardinality($3) then array(select id from done) end as done,
+    exists (select from freed) as freed

@@ -21,4 +21,5 @@ freed as (
     where c.kind = n.kind and c.name = n.name
     returning 1
 )
-select id, exists (select from freed) as freed from done
+select case when (select count(*) from done) < cardinality($2) then array(select id from done) end as done,
+    exists (select from freed) as freed

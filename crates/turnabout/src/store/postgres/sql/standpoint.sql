@@ -1,5 +1,6 @@
 -- Why a job waits: how many are before it in its stream, how many groups are in the rotation (both up to a limit),
--- and whether anyone knows its task. Walks job_ready.
+-- and when one of those was last heard of who would take it. Walks job_ready, and the executors, of which there are few.
+-- Reads only.
 -- $1 queue, $2 group, $3 lane, $4 task, $5 seq, $6 limit.
 with recursive groups as (
     (select "group", 1 as n from turnabout.job where queue = $1 and executor is null and due is null order by "group" limit 1)
@@ -15,4 +16,4 @@ select (select count(*) from (
         where executor is null and due is null and queue = $1 and "group" = $2 and lane = $3 and task = $4 and seq < $5 limit $6
     ) before),
     (select count(*) from groups),
-    exists (select from turnabout.executor where $1 = any (queues) and $4 = any (tasks))
+    (select max(seen) from turnabout.executor where $1 = any (queues) and $4 = any (tasks) and not draining)

@@ -144,6 +144,7 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
             Prepared::hot("peek", &sql.peek),
             format!("'{kind}', 'default', {BATCH}, 2000, '{{}}', '{{work}}', null, '~', null, 1"),
         ),
+        (Prepared::hot("glance", &sql.glance), "'default', 16".to_owned()),
         (
             Prepared::hot("refill", &sql.refill),
             format!(

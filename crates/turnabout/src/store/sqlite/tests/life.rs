@@ -223,7 +223,7 @@ async fn a_cap_is_exact_and_a_freed_place_is_signalled() {
     let waiting = store.list(&filter).await.expect("a list")[0].id;
     let standpoint = store.standpoint(waiting).await.expect("read").expect("a job");
     assert_eq!(standpoint.running, [(Cap::Group("a".to_owned()), 2, 2)]);
-    assert_eq!((standpoint.groups, standpoint.known), (1, true));
+    assert_eq!((standpoint.groups, standpoint.heard.is_some()), (1, true));
     let mut signals = store.signals();
     hand.start(&first).await;
     hand.settle(&first, Event::Succeed, false).await;

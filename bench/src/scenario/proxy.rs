@@ -39,10 +39,12 @@ impl Proxy {
                 }
             }
         });
-        // What is encrypted cannot be counted.
-        let mark = if after.contains('?') { '&' } else { '?' };
         Ok(Self {
-            url: format!("{before}{own}{after}{mark}sslmode=disable"),
+            // What is encrypted could not be read.
+            url: format!(
+                "{before}{own}{after}{}sslmode=disable",
+                if after.contains('?') { '&' } else { '?' }
+            ),
             statements,
             task,
         })

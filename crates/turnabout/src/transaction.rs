@@ -13,7 +13,7 @@ use std::time::Duration;
 use deadpool_postgres::Object;
 use tokio::sync::RwLock;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{CancelToken, CopyInSink, CopyOutStream, Row, Statement, ToStatement};
 
 use crate::error::{Error, Result};
@@ -87,6 +87,11 @@ impl Transaction {
         T: ?Sized + ToStatement + Sync,
     {
         send!(self, client => client.query_one(statement, params))
+    }
+
+    /// As [`Transaction::query_one`], in one round trip, since the server need not be asked for the parameters' types.
+    pub async fn query_typed_one(&self, statement: &str, params: &[(&(dyn ToSql + Sync), Type)]) -> Result<Row> {
+        send!(self, client => client.query_typed_one(statement, params))
     }
 
     /// Runs a statement that returns one row or none.

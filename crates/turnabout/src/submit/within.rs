@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{GenericClient, Row};
 
 use super::Submit;
@@ -50,12 +50,13 @@ impl Submit {
 
 /// A transaction in which a job can be submitted: one of `tokio_postgres` (`&mut tx`), or a handler's own.
 pub trait Within: sealed::Sealed + Send {
-    /// Runs a statement that returns one row.
+    /// Runs a statement that returns one row. With the types of its parameters, that is one round trip: the server need not
+    /// be asked for them.
     #[doc(hidden)]
-    fn query_one(
+    fn query_typed_one(
         self,
         sql: &str,
-        params: &[&(dyn ToSql + Sync)],
+        params: &[(&(dyn ToSql + Sync), Type)],
     ) -> impl Future<Output = std::result::Result<Row, BoxError>> + Send;
 }
 
@@ -67,14 +68,22 @@ mod sealed {
 }
 
 impl<C: GenericClient + Send + Sync> Within for &mut C {
-    async fn query_one(self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> std::result::Result<Row, BoxError> {
-        Ok(GenericClient::query_one(self, sql, params).await?)
+    async fn query_typed_one(
+        self,
+        sql: &str,
+        params: &[(&(dyn ToSql + Sync), Type)],
+    ) -> std::result::Result<Row, BoxError> {
+        Ok(GenericClient::query_typed_one(self, sql, params).await?)
     }
 }
 
 impl Within for &Transaction {
-    async fn query_one(self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> std::result::Result<Row, BoxError> {
-        Ok(Transaction::query_one(self, sql, params).await?)
+    async fn query_typed_one(
+        self,
+        sql: &str,
+        params: &[(&(dyn ToSql + Sync), Type)],
+    ) -> std::result::Result<Row, BoxError> {
+        Ok(Transaction::query_typed_one(self, sql, params).await?)
     }
 }
 
@@ -95,26 +104,26 @@ async fn call(client: impl Within, sql: &str, job: &NewJob) -> Result<Submitted>
     };
     let (parent, id) = (job.parent.map(|p| p.0), job.id_given.then_some(job.id.0));
     let row = client
-        .query_one(
+        .query_typed_one(
             sql,
             &[
-                &job.task,
-                &job.args,
-                &job.group,
-                &job.owner,
-                &job.queue,
-                &priority,
-                &delay,
-                &at,
-                &expires,
-                &job.unique,
-                &items,
-                &meta,
-                &parent,
-                &id,
-                &job.subject,
-                &job.prepared,
-                &max_unfinished,
+                (&job.task, Type::TEXT),
+                (&job.args, Type::TEXT),
+                (&job.group, Type::TEXT),
+                (&job.owner, Type::TEXT),
+                (&job.queue, Type::TEXT),
+                (&priority, Type::TEXT),
+                (&delay, Type::FLOAT8),
+                (&at, Type::TIMESTAMPTZ),
+                (&expires, Type::FLOAT8),
+                (&job.unique, Type::TEXT),
+                (&items, Type::INT4),
+                (&meta, Type::TEXT),
+                (&parent, Type::UUID),
+                (&id, Type::UUID),
+                (&job.subject, Type::TEXT),
+                (&job.prepared, Type::BOOL),
+                (&max_unfinished, Type::INT4),
             ],
         )
         .await

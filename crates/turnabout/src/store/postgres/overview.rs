@@ -107,7 +107,8 @@ impl Overview for PostgresStore {
 
     async fn tally(&self, whose: &Whose, since: Timestamp) -> Result<Tally> {
         let limit = i64::from(COUNTED);
-        let params: [&(dyn ToSql + Sync); 4] = [&whose.group, &whose.owner, &since, &limit];
+        let states = [State::Success, State::Failed, State::Cancelled].map(State::code);
+        let params: [&(dyn ToSql + Sync); 5] = [&whose.group, &whose.owner, &since, &limit, &states.as_slice()];
         let rows = self.look("counting jobs", &self.sql.tally, &params).await?;
         let count = |at: usize| rows.first().map_or(0, |row| row.get::<_, i64>(at) as u64);
         Ok(Tally {

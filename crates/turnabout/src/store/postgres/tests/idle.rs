@@ -70,9 +70,8 @@ fn counted(url: &str) -> (String, Arc<AtomicUsize>) {
     let here = listener.local_addr().expect("its address").to_string();
     let url = url.replace(&server, &here);
     assert!(url.contains(&here), "the URL names the port");
-    // What is encrypted cannot be counted.
-    let mark = if url.contains('?') { '&' } else { '?' };
-    let url = format!("{url}{mark}sslmode=disable");
+    // What is encrypted could not be read.
+    let url = format!("{url}{}sslmode=disable", if url.contains('?') { '&' } else { '?' });
     let count = Arc::new(AtomicUsize::new(0));
     let counter = count.clone();
     // Threads that end with their connections; the one that accepts ends with the test.

@@ -4,6 +4,7 @@ pub(crate) mod change;
 mod client;
 pub(crate) mod config;
 pub(crate) mod demo;
+mod events;
 pub(crate) mod few;
 mod filter;
 pub(crate) mod global;

@@ -36,6 +36,8 @@ mod settings;
 mod tracing;
 #[path = "program/urls.rs"]
 mod urls;
+#[path = "program/waiting.rs"]
+mod waiting;
 #[path = "program/webhooks.rs"]
 mod webhooks;
 
@@ -81,11 +83,14 @@ on_both_stores! {
     line::the_same_commands_work_on_a_server_and_on_a_database,
     line::jobs_are_submitted_from_a_file_and_from_standard_input,
     line::the_exit_code_of_a_wait_tells_how_the_job_ended,
+    waiting::whoever_waits_is_told_and_does_not_ask,
+    waiting::whoever_is_told_nothing_looks_for_themselves,
     settings::tasks_and_groups_change_while_the_server_runs,
     settings::tokens_and_webhooks_change_while_the_server_runs,
     tracing::a_run_belongs_to_the_trace_in_which_its_job_was_submitted,
     endpoints::a_job_is_submitted_looked_at_and_changed_over_http,
     endpoints::what_cannot_be_submitted_is_refused_and_said_why,
+    endpoints::numbers_keep_their_digits,
     endpoints::jobs_are_listed_counted_and_changed_by_filter,
     endpoints::the_whole_is_seen_at_a_glance,
     codes::every_code_of_a_problem_is_met,

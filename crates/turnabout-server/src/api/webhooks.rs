@@ -69,10 +69,10 @@ pub(crate) struct Webhook {
 
 /// Has someone follow jobs for each webhook there is, until the server ends.
 pub(super) async fn run(app: App) {
-    let mut changes = app.control.changes();
+    let mut news = app.control.changes();
     let mut followers: Vec<(Webhook, DropGuard)> = Vec::new();
     loop {
-        let wanted = changes.borrow_and_update().webhooks.clone();
+        let wanted = news.borrow_and_update().webhooks.clone();
         // Whoever is not wanted any longer, or not so, ends.
         followers.retain(|(hook, _)| wanted.contains(hook));
         for hook in wanted {
@@ -85,7 +85,7 @@ pub(super) async fn run(app: App) {
         }
         tokio::select! {
             () = app.ending.cancelled() => return,
-            news = changes.changed() => if news.is_err() { return },
+            alive = news.changed() => if alive.is_err() { return },
         }
     }
 }

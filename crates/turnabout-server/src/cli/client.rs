@@ -6,13 +6,15 @@
 use anyhow::{Context as _, anyhow, bail};
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::http::{Method, Request, StatusCode, header};
+use axum::http::{Method, Request, Response, StatusCode, header};
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use reqwest::Url;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tower::ServiceExt as _;
 use turnabout::{JobId, Priority};
 
+use super::events::Events;
 use crate::api::types::{
     Attempts, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, DrainRequest, DrainView, Executors, Explained, Groups,
     JobPage, JobView, ListQuery, LogView, Problem, SetPriority, Summary,
@@ -50,43 +52,85 @@ impl std::fmt::Display for Told {
 impl std::error::Error for Told {}
 
 impl Client {
+    /// Sends a request to a server.
+    async fn request(
+        http: &reqwest::Client,
+        base: &Url,
+        token: Option<&str>,
+        (method, path, body): (Method, &str, Option<String>),
+    ) -> anyhow::Result<reqwest::Response> {
+        let url = base.join(path).context("the server's address cannot be used")?;
+        let mut request = http.request(method, url);
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        if let Some(parent) = traceparent() {
+            request = request.header(traces::PARENT, parent);
+        }
+        if let Some(body) = body {
+            request = request.header(header::CONTENT_TYPE, "application/json").body(body);
+        }
+        let answer = request.send().await.map_err(reqwest::Error::without_url);
+        answer.with_context(|| {
+            format!("cannot reach the server {base}; is it running (`turnabout serve`), and is --server right?")
+        })
+    }
+
+    /// The same inside this process.
+    async fn request_inside(
+        router: &Router,
+        (method, path, body): (Method, &str, Option<String>),
+    ) -> anyhow::Result<Response<Body>> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "localhost");
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        if let Some(parent) = traceparent() {
+            request = request.header(traces::PARENT, parent);
+        }
+        let request = request.body(body.map_or_else(Body::empty, Body::from))?;
+        Ok(router.clone().oneshot(request).await?)
+    }
+
     async fn send(&self, method: Method, path: &str, body: Option<String>) -> anyhow::Result<(StatusCode, Vec<u8>)> {
+        let what = (method, path, body);
         match self {
             Self::Remote { http, base, token } => {
-                let url = base.join(path).context("the server's address cannot be used")?;
-                let mut request = http.request(method, url);
-                if let Some(token) = token {
-                    request = request.bearer_auth(token);
-                }
-                if let Some(parent) = traceparent() {
-                    request = request.header(traces::PARENT, parent);
-                }
-                if let Some(body) = body {
-                    request = request.header(header::CONTENT_TYPE, "application/json").body(body);
-                }
-                let answer = request.send().await.map_err(reqwest::Error::without_url);
-                let answer = answer.with_context(|| {
-                    format!("cannot reach the server {base}; is it running (`turnabout serve`), and is --server right?")
-                })?;
+                let answer = Self::request(http, base, token.as_deref(), what).await?;
                 let status = answer.status();
                 Ok((status, answer.bytes().await?.to_vec()))
             }
             Self::Local(router) => {
-                let mut request = Request::builder()
-                    .method(method)
-                    .uri(path)
-                    .header(header::HOST, "localhost");
-                if body.is_some() {
-                    request = request.header(header::CONTENT_TYPE, "application/json");
-                }
-                if let Some(parent) = traceparent() {
-                    request = request.header(traces::PARENT, parent);
-                }
-                let request = request.body(body.map_or_else(Body::empty, Body::from))?;
-                let answer = router.clone().oneshot(request).await?;
+                let answer = Self::request_inside(router, what).await?;
                 let status = answer.status();
                 Ok((status, to_bytes(answer.into_body(), MAX_ANSWER).await?.to_vec()))
             }
+        }
+    }
+
+    /// Server-sent events, for as long as there are any.
+    pub(crate) async fn events(&self, path: &str) -> anyhow::Result<Events> {
+        let what = (Method::GET, path, None);
+        let (status, events) = match self {
+            Self::Remote { http, base, token } => {
+                let answer = Self::request(http, base, token.as_deref(), what).await?;
+                let chunks = |answer: reqwest::Response| answer.bytes_stream().map_err(Into::into).boxed();
+                (answer.status(), Events::new(chunks(answer)))
+            }
+            Self::Local(router) => {
+                let answer = Self::request_inside(router, what).await?;
+                let status = answer.status();
+                let chunks = answer.into_body().into_data_stream().map_err(Into::into);
+                (status, Events::new(chunks.boxed()))
+            }
+        };
+        if status.is_success() {
+            Ok(events)
+        } else {
+            bail!("there are no events: {status}")
         }
     }
 

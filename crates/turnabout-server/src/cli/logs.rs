@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use turnabout::JobId;
 
+use super::client::Client;
 use super::global::Global;
 use super::print;
 use crate::api::types::LineView;
 
 /// Lines in a page.
 const PAGE: u32 = 1000;
-/// How often there may be news.
-const LOOKS: Duration = Duration::from_millis(300);
+/// How often a log is looked at that cannot be followed.
+const LOOKS: Duration = Duration::from_secs(1);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Logs {
@@ -31,24 +32,67 @@ pub(crate) struct Logs {
 
 pub(crate) async fn run(global: &Global, args: Logs) -> anyhow::Result<ExitCode> {
     let client = global.client().await?;
-    let mut after = args.after;
+    let mut reader = Reader {
+        client,
+        after: args.after,
+        args,
+    };
     loop {
-        // Asked before the lines are read: those of a job that has ended are all there.
-        let ended = client.job(args.id).await?.state.is_final();
-        loop {
-            let page = client.logs(args.id, after, PAGE).await?;
-            for line in &page.lines {
-                after = after.max(line.number);
-                print::out(&text(line, args.json)?)?;
-            }
-            if page.next.is_none() || page.lines.is_empty() {
-                break;
-            }
+        if reader.args.follow && reader.follow().await? {
+            return Ok(ExitCode::SUCCESS);
         }
-        if ended || !args.follow {
+        // Asked before the lines are read: those of a job that has ended are all there.
+        let ended = reader.client.job(reader.args.id).await?.state.is_final();
+        reader.pages().await?;
+        if ended || !reader.args.follow {
             return Ok(ExitCode::SUCCESS);
         }
         tokio::time::sleep(LOOKS).await;
+    }
+}
+
+/// Someone who reads a log.
+struct Reader {
+    client: Client,
+    args: Logs,
+    /// The last line that was printed.
+    after: i64,
+}
+
+impl Reader {
+    /// Prints lines as they are written, to the end of the job. False: the stream broke off before.
+    async fn follow(&mut self) -> anyhow::Result<bool> {
+        let path = format!("/api/v1/jobs/{}/logs?follow=true&after={}", self.args.id, self.after);
+        let Ok(mut events) = self.client.events(&path).await else {
+            return Ok(false);
+        };
+        while let Ok(Some(event)) = events.next().await {
+            match event.name.as_str() {
+                "line" => self.print(&event.read()?)?,
+                "end" => return Ok(true),
+                "problem" => return Ok(false),
+                _ => {}
+            }
+        }
+        Ok(false)
+    }
+
+    /// Prints what is there.
+    async fn pages(&mut self) -> anyhow::Result<()> {
+        loop {
+            let page = self.client.logs(self.args.id, self.after, PAGE).await?;
+            for line in &page.lines {
+                self.print(line)?;
+            }
+            if page.next.is_none() || page.lines.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn print(&mut self, line: &LineView) -> anyhow::Result<()> {
+        self.after = self.after.max(line.number);
+        print::out(&text(line, self.args.json)?)
     }
 }
 

@@ -7,7 +7,7 @@ use comfy_table::{Table, presets};
 use jiff::Timestamp;
 use turnabout::State;
 
-use crate::api::types::JobView;
+use crate::api::types::BriefView;
 
 /// Writes a line (or several) to standard output. That nobody reads on (`| head`) is no error.
 pub(super) fn out(text: &str) -> anyhow::Result<()> {
@@ -23,7 +23,7 @@ pub(super) fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {
 }
 
 /// A job's state in a few words: `stuck (error), attempt 2: connection refused`.
-pub(super) fn standing(job: &JobView) -> String {
+pub(super) fn standing(job: &BriefView) -> String {
     let mut text = job.state.to_string();
     if job.cancelling {
         text.push_str(", cancelling");

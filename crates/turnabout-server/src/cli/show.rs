@@ -68,7 +68,7 @@ fn describe(shown: &Shown) -> String {
         ("job", Some(job.id.to_string())),
         ("task", Some(job.task.clone())),
         ("subject", job.subject.clone()),
-        ("args", Some(job.args.to_string())),
+        ("args", Some(job.args.get().to_owned())),
         ("group", Some(job.group.clone())),
         ("owner", job.owner.clone()),
         ("queue", Some(job.queue.clone())),
@@ -84,7 +84,7 @@ fn describe(shown: &Shown) -> String {
         ("meta", (!job.meta.is_empty()).then(|| format!("{:?}", job.meta))),
         ("parent", job.parent.map(|id| id.to_string())),
         ("message", job.error_message.clone()),
-        ("result", job.result.as_ref().map(ToString::to_string)),
+        ("result", job.result.as_ref().map(|result| result.get().to_owned())),
         ("why", explanation.clone()),
     ];
     let mut lines: Vec<String> = facts

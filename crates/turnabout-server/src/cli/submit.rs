@@ -1,11 +1,13 @@
 //! `turnabout submit`: one job from the command line, or many from a file or from standard input.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use turnabout::{JobId, Priority};
 
 use super::client::Client;
@@ -93,7 +95,7 @@ pub(crate) async fn run(global: &Global, args: Submit) -> anyhow::Result<ExitCod
             };
             sender.file(BufReader::new(source), &said).await?;
         }
-        None => sender.push(Value::Object(said)).await?,
+        None => sender.push(&said).await?,
     }
     sender.flush().await?;
     let Sender {
@@ -115,8 +117,8 @@ pub(crate) async fn run(global: &Global, args: Submit) -> anyhow::Result<ExitCod
 
 impl Submit {
     /// What the command line says about each job, as the API takes it.
-    fn said(&self) -> anyhow::Result<Map<String, Value>> {
-        let mut said = Map::new();
+    fn said(&self) -> anyhow::Result<Said> {
+        let mut said = Said::new();
         let texts = [
             ("task", &self.task),
             ("group", &self.group),
@@ -126,39 +128,43 @@ impl Submit {
             ("queue", &self.queue),
         ];
         for (name, value) in texts {
-            said.extend(value.as_ref().map(|value| (name.to_owned(), value.as_str().into())));
+            said.extend(pair(name, value.as_ref())?);
         }
         for (name, value) in [("delay", self.delay), ("expires", self.expires)] {
-            said.extend(value.map(|value| (name.to_owned(), words(value).into())));
+            said.extend(pair(name, value.map(words))?);
         }
-        said.extend(
-            self.priority
-                .map(|value| ("priority".to_owned(), value.as_str().into())),
-        );
-        said.extend(self.items.map(|value| ("items".to_owned(), value.into())));
-        said.extend(self.id.map(|value| ("id".to_owned(), value.to_string().into())));
-        let mut meta = Map::new();
+        said.extend(pair("priority", self.priority.map(Priority::as_str))?);
+        said.extend(pair("items", self.items)?);
+        said.extend(pair("id", self.id)?);
+        let mut meta = BTreeMap::new();
         for pair in &self.meta {
             let Some((key, value)) = pair.split_once('=') else {
                 bail!("--meta takes KEY=VALUE, not `{pair}`");
             };
-            meta.insert(key.to_owned(), value.into());
+            meta.insert(key, value);
         }
-        if !meta.is_empty() {
-            said.insert("meta".to_owned(), meta.into());
-        }
+        said.extend(pair("meta", Some(meta).filter(|meta| !meta.is_empty()))?);
         if let Some(args) = &self.args {
             let text = if args == "-" {
                 std::io::read_to_string(std::io::stdin()).context("cannot read standard input")?
             } else {
                 args.clone()
             };
-            let value: Value = serde_json::from_str(&text)
+            let value: Box<RawValue> = serde_json::from_str(&text)
                 .with_context(|| format!("the arguments `{}` are not JSON; quote them for the shell", text.trim()))?;
             said.insert("args".to_owned(), value);
         }
         Ok(said)
     }
+}
+
+/// What is said about a job, by name. As JSON text, so that numbers keep all their digits.
+type Said = BTreeMap<String, Box<RawValue>>;
+
+/// Something that is said, if it is.
+fn pair(name: &str, value: Option<impl Serialize>) -> anyhow::Result<Option<(String, Box<RawValue>)>> {
+    let value = value.map(|value| to_raw_value(&value)).transpose()?;
+    Ok(value.map(|value| (name.to_owned(), value)))
 }
 
 /// Sends jobs as they are read, some at a time.
@@ -179,7 +185,7 @@ struct Sender<'a> {
 
 impl Sender<'_> {
     /// Jobs from a file: objects, one after the other, or lists of objects.
-    async fn file(&mut self, mut source: impl BufRead, said: &Map<String, Value>) -> anyhow::Result<()> {
+    async fn file(&mut self, mut source: impl BufRead, said: &Said) -> anyhow::Result<()> {
         let mut number = 0;
         let mut text = String::new();
         loop {
@@ -211,24 +217,25 @@ impl Sender<'_> {
         self.seen + self.waiting.len()
     }
 
-    async fn value(&mut self, value: Value, said: &Map<String, Value>, number: usize) -> anyhow::Result<()> {
-        let list = match value {
-            Value::Array(list) => list,
-            other => vec![other],
+    async fn value(&mut self, value: Box<RawValue>, said: &Said, number: usize) -> anyhow::Result<()> {
+        let list: Vec<Box<RawValue>> = if value.get().starts_with('[') {
+            serde_json::from_str(value.get())?
+        } else {
+            vec![value]
         };
         for job in list {
-            let Value::Object(own) = job else {
+            let Ok(own) = serde_json::from_str::<Said>(job.get()) else {
                 bail!("line {number} holds something that is not a job, {{\"task\": .., \"args\": ..}}");
             };
             let mut job = said.clone();
             job.extend(own);
-            self.push(Value::Object(job)).await?;
+            self.push(&job).await?;
         }
         Ok(())
     }
 
-    async fn push(&mut self, job: Value) -> anyhow::Result<()> {
-        let text = job.to_string();
+    async fn push(&mut self, job: &Said) -> anyhow::Result<()> {
+        let text = serde_json::to_string(job)?;
         if self.bytes + text.len() > BATCH_BYTES || self.waiting.len() >= BATCH {
             self.flush().await?;
         }

@@ -1,21 +1,26 @@
 //! Waiting for jobs to end: bars for people who watch, lines for those who do not.
+//!
+//! The server tells what becomes of the jobs, as it happens. Where its stream of events breaks, or there is none, the jobs
+//! are looked at every second until there is one again.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde::Deserialize;
 use turnabout::{JobId, State};
 
 use super::client::Client;
 use super::print;
-use crate::api::types::{JobView, ListQuery};
+use crate::api::types::{BriefView, JobView, ListQuery};
 
-/// Jobs are looked at again after this time, then less and less often.
-const FIRST_LOOK: Duration = Duration::from_millis(50);
-const LATER_LOOKS: Duration = Duration::from_millis(500);
+/// How often jobs are looked at of which no events are told.
+const LOOKS: Duration = Duration::from_secs(1);
+/// A server that does not answer is waited for: it may be started again.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Jobs in one request.
 const PORTION: usize = 200;
 /// More bars than this are one.
@@ -25,49 +30,121 @@ const CANCELLED: u8 = 3;
 
 /// Waits for all, and says what became of them: by the exit code, and on the way.
 pub(super) async fn all(client: &Client, ids: &[JobId], json: bool) -> anyhow::Result<ExitCode> {
-    let mut view = View::new(ids, json);
-    let mut open: Vec<JobId> = ids.to_vec();
-    open.sort_unstable();
-    open.dedup();
-    let (mut failed, mut cancelled) = (false, false);
-    let mut pause = FIRST_LOOK;
-    while !open.is_empty() {
-        let jobs = look(client, &open).await?;
-        let mut news = false;
-        for id in &open {
-            match jobs.get(id) {
-                Some(job) => news |= view.show(job)?,
-                None => bail!("job {id} is gone: it has ended and was deleted, and how it ended is not known"),
-            }
+    let mut waiting = Waiting {
+        client,
+        view: View::new(ids, json),
+        open: ids.iter().copied().collect(),
+        failed: false,
+        cancelled: false,
+    };
+    let mut trouble: Option<Instant> = None;
+    while !waiting.open.is_empty() {
+        // In the order in which they were made, which is how most of them end.
+        let portion: Vec<JobId> = waiting.open.iter().take(PORTION).copied().collect();
+        if waiting.follow(&portion).await? {
+            trouble = None;
+            continue;
         }
-        open.retain(|id| !jobs[id].state.is_final());
-        failed |= jobs.values().any(|job| job.state == State::Failed);
-        cancelled |= jobs.values().any(|job| job.state == State::Cancelled);
-        if !open.is_empty() {
-            pause = if news { FIRST_LOOK } else { (pause * 2).min(LATER_LOOKS) };
-            tokio::time::sleep(pause).await;
+        tokio::time::sleep(LOOKS).await;
+        match waiting.look(&portion).await {
+            Ok(()) => trouble = None,
+            Err(error) if trouble.get_or_insert_with(Instant::now).elapsed() > PATIENCE => return Err(error),
+            Err(_) => {}
         }
     }
-    view.end();
-    Ok(match (failed, cancelled) {
+    waiting.view.end();
+    Ok(match (waiting.failed, waiting.cancelled) {
         (true, _) => ExitCode::FAILURE,
         (false, true) => ExitCode::from(CANCELLED),
         (false, false) => ExitCode::SUCCESS,
     })
 }
 
-async fn look(client: &Client, ids: &[JobId]) -> anyhow::Result<HashMap<JobId, JobView>> {
-    let mut jobs = HashMap::new();
-    for portion in ids.chunks(PORTION) {
+/// Someone who waits.
+struct Waiting<'a> {
+    client: &'a Client,
+    view: View,
+    /// Jobs that have not ended.
+    open: BTreeSet<JobId>,
+    failed: bool,
+    cancelled: bool,
+}
+
+/// A job that does not exist, or not any longer.
+#[derive(Deserialize)]
+struct Gone {
+    id: JobId,
+}
+
+impl Waiting<'_> {
+    /// Is told what becomes of jobs, until all of them have ended. False: the telling broke off.
+    async fn follow(&mut self, portion: &[JobId]) -> anyhow::Result<bool> {
+        let ids: Vec<String> = portion.iter().map(ToString::to_string).collect();
+        let Ok(mut events) = self
+            .client
+            .events(&format!("/api/v1/events?ids={}", ids.join(",")))
+            .await
+        else {
+            return Ok(false);
+        };
+        while let Ok(Some(event)) = events.next().await {
+            match event.name.as_str() {
+                "job" => self.see(&event.read()?, None).await?,
+                "gone" => self.miss(event.read::<Gone>()?.id)?,
+                "end" => return Ok(true),
+                _ => {}
+            }
+        }
+        Ok(!portion.iter().any(|id| self.open.contains(id)))
+    }
+
+    /// Looks at jobs once.
+    async fn look(&mut self, portion: &[JobId]) -> anyhow::Result<()> {
         let ids: Vec<String> = portion.iter().map(ToString::to_string).collect();
         let query = ListQuery {
             ids: Some(ids.join(",")),
             limit: Some(PORTION as u32),
             ..ListQuery::default()
         };
-        jobs.extend(client.list(&query).await?.jobs.into_iter().map(|job| (job.id, job)));
+        let found = self.client.list(&query).await?.jobs;
+        let found: HashMap<JobId, JobView> = found.into_iter().map(|job| (job.id, job)).collect();
+        for id in portion {
+            match found.get(id) {
+                Some(job) => self.see(job, Some(job)).await?,
+                None => self.miss(*id)?,
+            }
+        }
+        Ok(())
     }
-    Ok(jobs)
+
+    fn miss(&self, id: JobId) -> anyhow::Result<()> {
+        if self.open.contains(&id) {
+            bail!("job {id} is gone: it has ended and was deleted, and how it ended is not known");
+        }
+        Ok(())
+    }
+
+    /// What has become of a job: in brief, and as a whole if that is known.
+    async fn see(&mut self, job: &BriefView, whole: Option<&JobView>) -> anyhow::Result<()> {
+        if !self.open.contains(&job.id) {
+            return Ok(());
+        }
+        self.view.show(job)?;
+        if !job.state.is_final() {
+            return Ok(());
+        }
+        self.open.remove(&job.id);
+        self.failed |= job.state == State::Failed;
+        self.cancelled |= job.state == State::Cancelled;
+        if !self.view.wants_all() {
+            return Ok(());
+        }
+        match whole {
+            Some(whole) => self.view.show_end(job, Some(whole)),
+            // One that is not kept is gone already.
+            None => self.view.show_end(job, self.client.job(job.id).await.ok().as_ref()),
+        }
+    }
 }
 
 /// What the one who waits sees.
@@ -101,23 +178,15 @@ impl View {
         }
     }
 
-    /// Shows what has become of a job. Says whether that is new.
-    fn show(&mut self, job: &JobView) -> anyhow::Result<bool> {
+    /// Shows what has become of a job.
+    fn show(&mut self, job: &BriefView) -> anyhow::Result<()> {
         let standing = print::standing(job);
-        if self.said.get(&job.id) == Some(&standing) {
-            return Ok(false);
+        if self.json || self.said.get(&job.id) == Some(&standing) {
+            return Ok(());
         }
         self.said.insert(job.id, standing.clone());
         let ended = job.state.is_final();
-        if self.json {
-            if ended {
-                print::out(&if self.several {
-                    serde_json::to_string(job)?
-                } else {
-                    print::json(job)?
-                })?;
-            }
-        } else if let Some(whole) = &self.whole {
+        if let Some(whole) = &self.whole {
             whole.inc(u64::from(ended));
         } else if let Some(bars) = &self.bars {
             let bar = self.single.entry(job.id).or_insert_with(|| {
@@ -136,13 +205,32 @@ impl View {
         } else {
             print::out(&standing)?;
         }
-        if let (Some(result), true, false) = (&job.result, ended, self.json || self.several) {
-            match &self.bars {
-                Some(bars) => bars.println(result.to_string())?,
-                None => print::out(&result.to_string())?,
-            }
+        Ok(())
+    }
+
+    /// Whether everything about a job that has ended is shown.
+    fn wants_all(&self) -> bool {
+        self.json || !self.several
+    }
+
+    /// Shows a job that has ended: as JSON, or its result. In brief, if that is all there is.
+    fn show_end(&self, job: &BriefView, whole: Option<&JobView>) -> anyhow::Result<()> {
+        if self.json {
+            let text = match (whole, self.several) {
+                (Some(whole), true) => serde_json::to_string(whole)?,
+                (Some(whole), false) => print::json(whole)?,
+                (None, true) => serde_json::to_string(job)?,
+                (None, false) => print::json(job)?,
+            };
+            return print::out(&text);
         }
-        Ok(true)
+        let Some(result) = whole.and_then(|whole| whole.result.as_ref()) else {
+            return Ok(());
+        };
+        match &self.bars {
+            Some(bars) => Ok(bars.println(result.get())?),
+            None => print::out(result.get()),
+        }
     }
 
     fn end(&self) {

@@ -65,9 +65,8 @@ impl Program {
 
     /// Whether its command line can be made from these arguments.
     pub(crate) fn takes(&self, args: &str) -> Result<(), String> {
-        let args: serde_json::Value = serde_json::from_str(args).map_err(|error| error.to_string())?;
         let filling = Filling {
-            args: &args,
+            args: serde_json::from_str(args).map_err(|error| error.to_string())?,
             job: "",
             group: "",
             owner: None,
@@ -119,10 +118,9 @@ impl Program {
 
     /// The program with everything that it is given.
     fn command(&self, cx: &Context, args: &RawValue) -> TaskResult<Command> {
-        let value: serde_json::Value = serde_json::from_str(args.get()).map_err(TaskError::permanent)?;
         let job = cx.job().to_string();
         let filling = Filling {
-            args: &value,
+            args,
             job: &job,
             group: cx.group(),
             owner: cx.owner(),

@@ -2,7 +2,9 @@
 //!
 //! What is filled in stays inside its one argument, whatever it contains: no shell ever reads it.
 
-use serde_json::Value;
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
 
 /// An argument of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ enum Part {
 /// What the places are filled from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Filling<'a> {
-    pub(crate) args: &'a Value,
+    pub(crate) args: &'a RawValue,
     pub(crate) job: &'a str,
     pub(crate) group: &'a str,
     pub(crate) owner: Option<&'a str>,
@@ -103,33 +105,47 @@ impl Part {
     }
 }
 
-/// A value of the arguments as a text.
-fn find(args: &Value, path: &[String]) -> Result<String, String> {
+/// A value of the arguments as a text. Numbers, lists and objects stay as they are written.
+fn find(args: &RawValue, path: &[String]) -> Result<String, String> {
     let mut value = args;
     for step in path {
-        let next = match value {
-            Value::Array(list) => step.parse::<usize>().ok().and_then(|n| list.get(n)),
-            _ => value.get(step),
-        };
-        let name = path.join(".");
-        value = next.ok_or_else(|| format!("the arguments of the job have no `{name}`, which its command needs"))?;
+        value = inside(value, step).ok_or_else(|| {
+            let name = path.join(".");
+            format!("the arguments of the job have no `{name}`, which its command needs")
+        })?;
     }
-    Ok(match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    })
+    let text = value.get();
+    match text.as_bytes().first() {
+        Some(b'"') => serde_json::from_str(text).map_err(|error| error.to_string()),
+        Some(b'n') => Ok(String::new()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// A part of a list, by its number, or of an object, by its name.
+fn inside<'a>(value: &'a RawValue, step: &str) -> Option<&'a RawValue> {
+    let text = value.get();
+    if text.starts_with('[') {
+        let list: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+        return list.get(step.parse::<usize>().ok()?).copied();
+    }
+    let mut object: HashMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+    object.remove(step)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     fn filled(template: &str, args: &Value) -> Result<String, String> {
+        filled_from(template, &args.to_string())
+    }
+
+    fn filled_from(template: &str, args: &str) -> Result<String, String> {
         let filling = Filling {
-            args,
+            args: serde_json::from_str(args).expect("JSON"),
             job: "j",
             group: "acme",
             owner: None,
@@ -150,6 +166,21 @@ mod tests {
             ("{args.page}", "{\"number\":7}"),
         ] {
             assert_eq!(filled(template, &args).as_deref(), Ok(expected), "{template}");
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        let args = r#"{ "id": 123456789012345678901234567890, "list": [0.1000000000000000055511151231257827, 1e2],
+            "a\u0062": null, "id2": "\u00e9" }"#;
+        for (template, expected) in [
+            ("{args.id}", "123456789012345678901234567890"),
+            ("{args.list.0}", "0.1000000000000000055511151231257827"),
+            ("{args.list}", "[0.1000000000000000055511151231257827, 1e2]"),
+            ("<{args.ab}>", "<>"),
+            ("{args.id2}", "\u{e9}"),
+        ] {
+            assert_eq!(filled_from(template, args).as_deref(), Ok(expected), "{template}");
         }
     }
 

@@ -165,6 +165,42 @@ pub(crate) fn what_cannot_be_submitted_is_refused_and_said_why(place: &Place) {
         .problem(400, "invalid");
 }
 
+pub(crate) fn numbers_keep_their_digits(place: &Place) {
+    const LARGE: &str = "123456789012345678901234567890";
+    const EXACT: &str = "0.1000000000000000055511151231257827";
+    place.configure("[tasks.copy]\ncommand = [\"cat\"]\nresult = \"last-line\"\n");
+    let server = place.serve(&[]);
+    let api = Caller::of(&server);
+    let args = format!(r#"{{"large":{LARGE},"list":[{EXACT},1e2]}}"#);
+    let post = |body: &str| api.call("POST", "/api/v1/jobs", &[], body);
+    let submitted = post(&format!(r#"{{"task":"copy","args":{args}}}"#)).with(201);
+    let id = submitted["id"].as_str().expect("an id");
+    api.ended(id);
+    let job = api.get(&format!("/api/v1/jobs/{id}")).text;
+    assert!(job.contains(&format!("\"args\":{args}")), "{job}");
+    // Read by a program, and written by it.
+    assert!(job.contains(&format!("\"result\":{args}")), "{job}");
+    assert!(api.get(&format!("/api/v1/jobs/{id}/result")).text.contains(&args));
+    assert!(api.get("/api/v1/jobs").text.contains(&args));
+    let shown = place.ask(&["submit", "copy", &args, "--wait", "--json"]);
+    assert_eq!(shown.matches(LARGE).count(), 2, "{shown}");
+    let file = place.file("jobs", &format!("{{\"task\": \"copy\", \"args\": [{EXACT}]}}\n"));
+    let shown = place.ask(&["submit", "--file", &file, "--wait", "--json"]);
+    assert_eq!(shown.matches(EXACT).count(), 2, "{shown}");
+
+    // What no program could read is not kept, whoever may have written it.
+    for args in [r#""\ud800""#, "1e999", &"[".repeat(1000)] {
+        let args = format!("{args}{}", "]".repeat(args.matches('[').count()));
+        let problem = post(&format!(r#"{{"task":"x","args":{args}}}"#)).problem(400, "invalid");
+        assert_eq!(problem["field"], "args", "{problem}");
+    }
+    // Nothing, and nothing said, are the same.
+    for job in [r#"{"task":"x","args":null}"#, r#"{"task":"x"}"#] {
+        let id = post(job).with(201)["id"].as_str().expect("an id").to_owned();
+        assert_eq!(api.get(&format!("/api/v1/jobs/{id}")).with(200)["args"], json!({}));
+    }
+}
+
 pub(crate) fn jobs_are_listed_counted_and_changed_by_filter(place: &Place) {
     let server = place.serve(&["--no-executor"]);
     let api = Caller::of(&server);

@@ -25,7 +25,7 @@ pub(crate) struct StreamEvent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JobBrief)]
 pub(crate) struct BriefView {
-    /// Its id.
+    /// Its id, a UUID of version 7.
     #[schema(value_type = Uuid)]
     pub(crate) id: JobId,
     /// The task that it runs.
@@ -46,13 +46,13 @@ pub(crate) struct BriefView {
     pub(crate) state: State,
     /// Why it is there.
     pub(crate) reason: Option<String>,
-    /// Whether it will end cancelled.
+    /// Whether someone asked to cancel it while an executor holds it. It will end cancelled.
     pub(crate) cancelling: bool,
     /// How many units of work it holds.
     pub(crate) items: u32,
     /// When it was submitted.
     pub(crate) submitted: Timestamp,
-    /// Until when it is parked.
+    /// Until when it is parked. None: it is ready, held, or ended.
     pub(crate) due: Option<Timestamp>,
     /// When the attempt started that runs, or that ended it.
     pub(crate) started: Option<Timestamp>,
@@ -60,15 +60,16 @@ pub(crate) struct BriefView {
     pub(crate) finished: Option<Timestamp>,
     /// How many attempts have counted.
     pub(crate) attempts: u32,
-    /// How far it is, in whole percent.
+    /// How far it is, in whole percent; 100 only once it has succeeded.
+    #[schema(maximum = 100)]
     pub(crate) progress: u8,
-    /// What its handler is doing at present.
+    /// What its handler is doing at present, in a few words.
     pub(crate) step: Option<String>,
-    /// The last error; a long one is cut.
+    /// The last error, with its causes. In events a long one is cut.
     pub(crate) error: Option<String>,
-    /// The last error for people.
+    /// The last error for people, where its task has words for it.
     pub(crate) error_message: Option<String>,
-    /// The last error for programs.
+    /// The last error for programs, where its task has a code for it.
     pub(crate) error_code: Option<String>,
 }
 

@@ -1,47 +1,26 @@
 //! A job as the API shows it, and what belongs to one.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use turnabout::{Attempt, Job, JobId, Priority, State};
+use serde_json::value::{RawValue, to_raw_value};
+use turnabout::{Attempt, Job, JobId, State};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{PriorityWord, StateWord};
+use super::{BriefView, StateWord};
 
-/// A job, unfinished or ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+/// A job, unfinished or ended: what events tell of it, and the rest.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = Job)]
 pub(crate) struct JobView {
-    /// Its id, a UUID of version 7.
-    #[schema(value_type = Uuid)]
-    pub(crate) id: JobId,
-    /// The task that it runs.
-    pub(crate) task: String,
-    /// A line about it, for people.
-    pub(crate) subject: Option<String>,
-    /// Whose turn it takes.
-    pub(crate) group: String,
-    /// Who, inside the group, submitted it.
-    pub(crate) owner: Option<String>,
-    /// Which executors may take it.
-    pub(crate) queue: String,
-    /// How urgent it is inside its group.
-    #[schema(value_type = PriorityWord)]
-    pub(crate) priority: Priority,
-    /// Where it is in its life.
-    #[schema(value_type = StateWord)]
-    pub(crate) state: State,
-    /// Why it is there.
-    pub(crate) reason: Option<String>,
-    /// Whether someone asked to cancel it while an executor holds it. It will end cancelled.
-    pub(crate) cancelling: bool,
+    #[serde(flatten)]
+    pub(crate) brief: BriefView,
     /// Its arguments.
-    pub(crate) args: Value,
-    /// How many units of work it holds.
-    pub(crate) items: u32,
+    #[schema(value_type = Value)]
+    pub(crate) args: Box<RawValue>,
     /// The key that no other unfinished job of this group and task may have.
     pub(crate) unique: Option<String>,
     /// What was set beside the arguments.
@@ -49,77 +28,71 @@ pub(crate) struct JobView {
     /// The job whose handler submitted this one.
     #[schema(value_type = Option<Uuid>)]
     pub(crate) parent: Option<JobId>,
-    /// When it was submitted.
-    pub(crate) submitted: Timestamp,
-    /// Until when it is parked. None: it is ready, held, or ended.
-    pub(crate) due: Option<Timestamp>,
     /// If it is still waiting then, it fails.
     pub(crate) expires: Option<Timestamp>,
-    /// When the attempt started that runs, or that ended it.
-    pub(crate) started: Option<Timestamp>,
-    /// When it ended.
-    pub(crate) finished: Option<Timestamp>,
-    /// How many attempts have counted.
-    pub(crate) attempts: u32,
     /// How often a shutdown interrupted it.
     pub(crate) interruptions: u32,
     /// How often it was lost with its executor.
     pub(crate) losses: u32,
-    /// How far it is, in whole percent; 100 only once it has succeeded.
-    #[schema(maximum = 100)]
-    pub(crate) progress: u8,
-    /// What its handler is doing at present, in a few words.
-    pub(crate) step: Option<String>,
-    /// The last error, with its causes.
-    pub(crate) error: Option<String>,
-    /// The last error for people, where its task has words for it.
-    pub(crate) error_message: Option<String>,
-    /// The last error for programs, where its task has a code for it.
-    pub(crate) error_code: Option<String>,
     /// What its handler returned.
-    pub(crate) result: Option<Value>,
+    #[schema(value_type = Option<Value>)]
+    pub(crate) result: Option<Box<RawValue>>,
     /// The executor that holds it, or held it when it ended.
     pub(crate) executor: Option<Uuid>,
 }
 
-/// JSON text as a value; text that is no JSON (a task may store its arguments otherwise) as a string.
-fn value(text: String) -> Value {
-    serde_json::from_str(&text).unwrap_or(Value::String(text))
+/// A job is all that it is in brief.
+impl Deref for JobView {
+    type Target = BriefView;
+
+    fn deref(&self) -> &BriefView {
+        &self.brief
+    }
+}
+
+/// JSON text as it was written, so that no digit of a long number is lost; text that is no JSON (a task may store its
+/// arguments otherwise) as a string.
+fn raw(text: &str) -> Box<RawValue> {
+    let written = serde_json::from_str(text).or_else(|_| to_raw_value(text));
+    // A text can always be written.
+    written.unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 impl From<Job> for JobView {
     fn from(job: Job) -> Self {
         Self {
-            id: job.id,
-            task: job.task,
-            subject: job.subject,
-            group: job.group,
-            owner: job.owner,
-            queue: job.queue,
-            priority: job.priority,
-            state: job.state,
-            reason: job.reason.map(|reason| reason.to_string()),
-            cancelling: job.cancelling,
-            args: value(job.args),
-            items: job.items,
+            args: raw(&job.args),
+            result: job.result.as_deref().map(raw),
+            executor: job.claim.map(|claim| claim.executor),
             unique: job.unique,
             meta: job.meta,
             parent: job.parent,
-            submitted: job.submitted,
-            due: job.due,
             expires: job.expires,
-            started: job.started,
-            finished: job.finished,
-            attempts: job.attempts,
             interruptions: job.interruptions,
             losses: job.losses,
-            progress: job.progress,
-            step: job.step,
-            error: job.error,
-            error_message: job.error_message,
-            error_code: job.error_code,
-            result: job.result.map(value),
-            executor: job.claim.map(|claim| claim.executor),
+            brief: BriefView {
+                id: job.id,
+                task: job.task,
+                subject: job.subject,
+                group: job.group,
+                owner: job.owner,
+                queue: job.queue,
+                priority: job.priority,
+                state: job.state,
+                reason: job.reason.map(|reason| reason.to_string()),
+                cancelling: job.cancelling,
+                items: job.items,
+                submitted: job.submitted,
+                due: job.due,
+                started: job.started,
+                finished: job.finished,
+                attempts: job.attempts,
+                progress: job.progress,
+                step: job.step,
+                error: job.error,
+                error_message: job.error_message,
+                error_code: job.error_code,
+            },
         }
     }
 }

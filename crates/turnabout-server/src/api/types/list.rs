@@ -57,7 +57,7 @@ pub(crate) struct ListQuery {
 }
 
 /// One page of a list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct JobPage {
     /// The jobs, newest first (or in the order of the ids asked for).
     pub(crate) jobs: Vec<JobView>,

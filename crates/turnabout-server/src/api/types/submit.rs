@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use turnabout::{JobId, Priority};
 use utoipa::ToSchema;
@@ -12,15 +11,17 @@ use utoipa::ToSchema;
 use super::{JobView, PriorityWord, Problem};
 
 /// A job to be submitted. Only its task is needed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SubmitRequest {
     /// The task that it runs.
     #[schema(required = true, min_length = 1, max_length = 200)]
     pub(crate) task: String,
-    /// Its arguments: whatever the task's handler takes. An empty object unless said otherwise.
-    #[serde(skip_serializing_if = "Value::is_null")]
-    pub(crate) args: Value,
+    /// Its arguments: whatever the task's handler takes. An empty object unless said otherwise. They are kept as they are
+    /// written, also numbers with more digits than most programs can hold.
+    #[schema(value_type = Value)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) args: Option<Box<RawValue>>,
     /// A line about it, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) subject: Option<String>,
@@ -117,14 +118,15 @@ pub(crate) struct SetPriority {
 }
 
 /// What a job returned.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = JobResult)]
 pub(crate) struct ResultView {
     /// The job.
     #[schema(value_type = Uuid)]
     pub(crate) id: JobId,
     /// What its handler returned; null if nothing.
-    pub(crate) result: Option<Value>,
+    #[schema(value_type = Option<Value>)]
+    pub(crate) result: Option<Box<RawValue>>,
 }
 
 impl From<JobView> for ResultView {

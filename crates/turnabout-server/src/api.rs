@@ -49,4 +49,4 @@ mod webhooks;
 pub(crate) use live::Control;
 pub(crate) use serve::{Bound, Server};
 pub(crate) use settings::ApiSettings;
-pub(crate) use webhooks::{On, TASK as WEBHOOK_TASK, Webhook};
+pub(crate) use webhooks::{GROUP as WEBHOOK_GROUP, On, TASK as WEBHOOK_TASK, Webhook};

@@ -2,6 +2,8 @@
 
 use anyhow::bail;
 
+use crate::api::WEBHOOK_GROUP as GROUP;
+
 /// Whose jobs a caller sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -24,6 +26,11 @@ impl Role {
         match (role, group, owner) {
             ("admin", None, None) => Ok(Self::Admin),
             ("admin", ..) => bail!("the role `admin` is for all groups and owners; leave them out"),
+            (_, Some(group), _) if is_ours(&group) => {
+                bail!(
+                    "the group `{GROUP}` is the server's own: what webhooks are told of all groups; choose another name"
+                )
+            }
             ("group", Some(group), None) => Ok(Self::Group(group)),
             ("group", ..) => bail!("the role `group` needs a group, and no owner"),
             ("owner", Some(group), Some(owner)) => Ok(Self::Owner { group, owner }),
@@ -31,6 +38,12 @@ impl Role {
             (other, ..) => bail!("the role `{}` is none of admin, group, owner", other.escape_debug()),
         }
     }
+}
+
+/// Whether a group is the one in which the server itself submits jobs, or lies inside it.
+fn is_ours(group: &str) -> bool {
+    let rest = group.strip_prefix(GROUP);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]
@@ -44,12 +57,15 @@ mod tests {
         let group = Role::from_parts("group", some("acme"), None).expect("a role");
         assert_eq!(group, Role::Group("acme".to_owned()));
         Role::from_parts("owner", some("acme"), some("ada")).expect("a role");
+        Role::from_parts("group", some("webhooks-of-acme"), None).expect("a name like others");
         for (role, group, owner) in [
             ("admin", some("acme"), None),
             ("group", None, None),
             ("group", some("acme"), some("ada")),
             ("owner", some("acme"), None),
             ("owner", None, some("ada")),
+            ("group", some("webhooks"), None),
+            ("owner", some("webhooks/acme"), some("ada")),
             ("root", None, None),
             ("", None, None),
         ] {

@@ -129,7 +129,8 @@ section! {
 
 section! {
     /// A webhook: an address that is told what becomes of jobs, by POST, signed (Turnabout-Signature, HMAC-SHA256). Each
-    /// event is a job of its own, of the task `webhook:NAME` in the group `webhooks`, and is retried like any other.
+    /// event is a job of its own, of the task `webhook:NAME` in the group `webhooks` (which is the server's: no token can
+    /// be for it), and is retried like any other.
     Webhook {
         /// The address.
         url: String = String::new(), like "\"https://app.example.org/turnabout\"", live true;

@@ -16,6 +16,8 @@ use crate::tasks;
 
 /// The file is looked at so often.
 const LOOKS: Duration = Duration::from_secs(1);
+/// A file that has not changed for so long is written to its end: many programs empty it first.
+const SETTLED: Duration = Duration::from_millis(200);
 
 /// Reads the configuration again when it should be.
 pub(super) struct Reloader {
@@ -53,6 +55,10 @@ impl Reloader {
                 () = tokio::time::sleep(LOOKS) => {
                     let now = look(&self.sources.file);
                     if now == seen {
+                        continue;
+                    }
+                    tokio::time::sleep(SETTLED).await;
+                    if look(&self.sources.file) != now {
                         continue;
                     }
                     seen = now;

@@ -69,7 +69,9 @@ impl Place {
 
     /// The configuration of all commands from now on.
     pub(crate) fn configure(&self, text: &str) {
-        self.file("turnabout.toml", text);
+        // All of it at once: a server that looks meanwhile must not find half of it.
+        let new = self.file("turnabout.toml.new", text);
+        std::fs::rename(new, self.folder.path().join("turnabout.toml")).expect("the file is in place");
     }
 
     /// The job, as soon as it is as it should be.

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
+use turnabout::job::Brief;
 use turnabout::{Attempt, Job, JobId, State};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -60,6 +61,7 @@ fn raw(text: &str) -> Box<RawValue> {
 
 impl From<Job> for JobView {
     fn from(job: Job) -> Self {
+        let brief = BriefView::from(&Brief::from(&job));
         Self {
             args: raw(&job.args),
             result: job.result.as_deref().map(raw),
@@ -70,28 +72,11 @@ impl From<Job> for JobView {
             expires: job.expires,
             interruptions: job.interruptions,
             losses: job.losses,
+            // In brief, long errors are cut.
             brief: BriefView {
-                id: job.id,
-                task: job.task,
-                subject: job.subject,
-                group: job.group,
-                owner: job.owner,
-                queue: job.queue,
-                priority: job.priority,
-                state: job.state,
-                reason: job.reason.map(|reason| reason.to_string()),
-                cancelling: job.cancelling,
-                items: job.items,
-                submitted: job.submitted,
-                due: job.due,
-                started: job.started,
-                finished: job.finished,
-                attempts: job.attempts,
-                progress: job.progress,
-                step: job.step,
                 error: job.error,
                 error_message: job.error_message,
-                error_code: job.error_code,
+                ..brief
             },
         }
     }

@@ -1,5 +1,5 @@
-//! A glance: where nothing was ready a moment ago, little will be now, and all of it can be had by a statement that costs the
-//! server a fifth of a walk. An executor that was asleep takes a single new job that way.
+//! A glance: where nothing was ready a moment ago, little will be now, and all of it can be had by a plain statement instead of
+//! a walk. An executor that was asleep takes a single new job that way.
 
 use futures_util::future::try_join_all;
 use tokio_postgres::Row;

@@ -21,6 +21,7 @@ fn peeked(groups: usize) -> Peeked {
         lane,
         queue: "default".to_owned(),
         task: TASK.to_owned(),
+        key: 0,
     };
     let candidate = |n| Candidate {
         group: format!("g{n:05}"),

@@ -296,8 +296,10 @@ impl IntoFuture for Submit {
 pub(crate) async fn submit_all(jobs: &Jobs, submissions: Vec<Submission>) -> Vec<Result<Submitted>> {
     let mut outcomes: Vec<Option<Result<Submitted>>> = Vec::new();
     outcomes.resize_with(submissions.len(), || None);
-    let mut portion = Vec::new();
-    let mut places: Vec<(usize, Option<Box<dyn Typed>>)> = Vec::new();
+    // Jobs are large: what grows step by step would copy them again and again.
+    let room = submissions.len().min(PORTION);
+    let mut portion = Vec::with_capacity(room);
+    let mut places: Vec<(usize, Option<Box<dyn Typed>>)> = Vec::with_capacity(room);
     let mut bytes = 0;
     let last = submissions.len().saturating_sub(1);
     for (at, submission) in submissions.into_iter().enumerate() {

@@ -12,7 +12,9 @@
 //! - Under `items` and `time`, **accounts** level what groups have cost so far ([`accounts`]).
 //! - How many jobs an executor holds beyond its free slots is [`pace`], and in which order they start [`starts`].
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+
+use foldhash::HashMap;
 
 use crate::group::Settings;
 use crate::job::Lane;
@@ -78,6 +80,8 @@ pub struct Stream {
     pub queue: String,
     /// Their task.
     pub task: String,
+    /// What the store knows the stream by, if it has something shorter than all this. Nobody else looks at it.
+    pub key: i64,
 }
 
 /// A group that has ready jobs, as a peek found it.
@@ -161,7 +165,7 @@ impl Turns {
         Self {
             fairness,
             scheme,
-            counts: HashMap::new(),
+            counts: HashMap::default(),
             seed,
             accounts: Accounts::default(),
             benched: BTreeSet::new(),

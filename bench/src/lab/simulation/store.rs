@@ -200,6 +200,7 @@ fn stream(lane: Lane, task: &str) -> Stream {
         lane,
         queue: QUEUE.to_owned(),
         task: task.to_owned(),
+        key: 0,
     }
 }
 

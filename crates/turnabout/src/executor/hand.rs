@@ -3,11 +3,11 @@
 //! The claimer deals jobs out, the slots draw them, the finisher puts them away. Locks are held for a batch or for
 //! one queue operation, never across an await.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use foldhash::HashMap;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 

@@ -1,6 +1,8 @@
 //! PURE: one take, from what a peek found to the jobs in hand.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
+
+use foldhash::{HashMap, HashMapExt as _};
 
 use super::limited::limits;
 use super::{Fairness, Peeked, Ring, Stream, Turns};
@@ -126,7 +128,7 @@ impl Round {
             turns,
             visits,
             waiting,
-            free: HashMap::new(),
+            free: HashMap::default(),
             full: HashSet::new(),
             ring,
             found,

@@ -1,8 +1,11 @@
 //! PURE: in which order jobs in hand start. They were claimed in the order of the rotation, but by several takes: what a
 //! group got in an earlier one because it was alone then must not stand before the first job of a group that came later.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hash};
+
+use foldhash::HashMap;
+use foldhash::fast::RandomState;
 
 /// Jobs that wait for a slot: groups take turns, and the jobs of a group keep their order.
 ///
@@ -17,6 +20,8 @@ pub struct Starts<T> {
     /// By group, as a hash of its name: the round of its next job. Where two groups share a hash they share their turns
     /// here, for the few milliseconds that a job is in hand.
     next: HashMap<u64, f64>,
+    /// How many groups were left when those whose round is over were last forgotten.
+    remembered: usize,
     hasher: RandomState,
     arrived: u64,
 }
@@ -29,8 +34,9 @@ impl<T> Default for Starts<T> {
         Self {
             queue: BTreeMap::new(),
             round: 0.0,
-            next: HashMap::new(),
-            hasher: RandomState::new(),
+            next: HashMap::default(),
+            remembered: 0,
+            hasher: RandomState::default(),
             arrived: 0,
         }
     }
@@ -41,6 +47,7 @@ impl<T> Starts<T> {
     pub fn push(&mut self, group: &(impl Hash + ?Sized), weight: u32, job: T) {
         if self.queue.is_empty() {
             self.next.clear();
+            self.remembered = 0;
             self.round = 0.0;
         }
         let next = self.next.entry(self.hasher.hash_one(group)).or_insert(self.round);
@@ -64,10 +71,12 @@ impl<T> Starts<T> {
     pub fn pop(&mut self) -> Option<T> {
         let ((round, _), job) = self.queue.pop_first()?;
         self.round = f64::from_bits(round);
-        // Groups whose round is over are as those that have nothing here.
-        if self.next.len() > 2 * self.queue.len() + 64 {
+        // Groups whose round is over are as those that have nothing here. All are gone through only when they have become
+        // twice as many as were left the last time.
+        if self.next.len() > 2 * self.queue.len().max(self.remembered) + 64 {
             let round = self.round;
             self.next.retain(|_, next| *next > round);
+            self.remembered = self.next.len();
         }
         Some(job)
     }

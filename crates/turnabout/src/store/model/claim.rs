@@ -230,6 +230,7 @@ impl Tables {
                 lane: *lane,
                 queue: q.clone(),
                 task: task.clone(),
+                key: 0,
             });
             from = (q.clone(), g.clone(), *lane, task.clone(), i64::MAX);
         }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use foldhash::HashSet;
 use jiff::Timestamp;
 use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
@@ -137,7 +138,7 @@ impl PostgresStore {
     }
 
     /// Jobs have ended and are not kept.
-    pub(super) fn hint_last(&self, last: Vec<Brief>, written: &std::collections::HashSet<JobId>) {
+    pub(super) fn hint_last(&self, last: Vec<Brief>, written: &HashSet<JobId>) {
         for brief in last.into_iter().filter(|brief| written.contains(&brief.id)) {
             self.feed.tell((brief.id, Some(Box::new(brief))));
         }

@@ -1,8 +1,9 @@
 //! Hooks that are owed: noted with the change that they are about, given out, struck off.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 
+use foldhash::HashSet;
 use jiff::Timestamp;
 use uuid::Uuid;
 

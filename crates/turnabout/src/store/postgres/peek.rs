@@ -412,5 +412,6 @@ fn stream(row: &Row, queue: &str) -> Stream {
         lane: Lane::from_code(row.get(1)).unwrap_or(Lane::Low),
         queue: queue.to_owned(),
         task: row.get(2),
+        key: 0,
     }
 }

@@ -1,9 +1,10 @@
 //! Writing what became of held jobs: start marks and outcomes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use deadpool_postgres::Object;
+use foldhash::HashSet;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;

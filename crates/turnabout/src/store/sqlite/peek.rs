@@ -75,6 +75,7 @@ impl Look<'_> {
                 lane: code(row, 1, Lane::from_code)?,
                 queue: queue.to_owned(),
                 task,
+                key: row.get(3)?,
             };
             found.add(stream, useful);
         }

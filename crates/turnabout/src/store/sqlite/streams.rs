@@ -4,9 +4,9 @@
 //! later, many at once: to take one entry out of each of a thousand streams is to write a thousand pages. So entries up
 //! to the mark are dead, those after it are ready jobs, and a stream without ready jobs does not exist.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use foldhash::HashMap;
 use rusqlite::{OptionalExtension, Statement, params};
 use uuid::Uuid;
 

@@ -1,8 +1,8 @@
 //! Storing new jobs.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use foldhash::HashMap;
 use jiff::Timestamp;
 use rusqlite::{CachedStatement, OptionalExtension, params};
 
@@ -28,7 +28,7 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
     if jobs.is_empty() {
         return Ok(Vec::new());
     }
-    let mut tasks: HashMap<&str, Defaults> = HashMap::new();
+    let mut tasks: HashMap<&str, Defaults> = HashMap::default();
     for job in jobs {
         if let Entry::Vacant(entry) = tasks.entry(&job.task) {
             entry.insert(defaults(tx, &job.task)?);

@@ -7,14 +7,13 @@ use super::desk::Tx;
 use super::fault::Fault;
 use super::peek::Look;
 use super::rows::{bytes, code, meta, moment, optional_code, parent, uuid};
-use super::streams::Key;
 use super::{members, settings, streams, writing};
 use crate::error::Error;
 use crate::group::Cap;
 use crate::job::{Claimed, JobId, Priority, Reason, State};
 use crate::lifecycle::{Event, Policy, Standing, decide};
 use crate::store::{Take, Taken};
-use crate::turn::{Peeked, Pick, Ring, Round, Stream, interleave};
+use crate::turn::{Peeked, Pick, Ring, Round, interleave};
 
 pub(super) fn take(tx: &mut Tx<'_>, take: Take) -> Result<Taken, Fault> {
     if !members::is_registered(tx, take.executor)? {
@@ -179,15 +178,16 @@ impl<'a> Claims<'a> {
     fn look(&mut self, pick: &Pick, at: usize, heads: &mut Vec<Head>) -> Result<Front, Fault> {
         let (stream, limit) = &pick.streams[at];
         let limit = pick.jobs.min(*limit);
-        let key = params![stream.queue, pick.group, pick.lane.code(), stream.task, limit];
-        let mut rows = self.heads.query(key)?;
-        let mut front = Front::default();
+        let mut rows = self.heads.query([stream.key, limit.into()])?;
+        let mut front = Front {
+            stream: stream.key,
+            ..Front::default()
+        };
         let mut found = 0;
         while let Some(row) = rows.next()? {
             if found == 0 {
-                front.stream = row.get(14)?;
-                front.left = row.get(15)?;
-                front.dead = row.get(16)?;
+                front.left = row.get(14)?;
+                front.dead = row.get(15)?;
             }
             found += 1;
             heads.push(head(row, self.number, pick, at)?);
@@ -198,24 +198,11 @@ impl<'a> Claims<'a> {
         }
         drop(rows);
         if found == 0 && limit > 0 {
-            self.bury(pick, stream)?;
+            // It has been emptied in this round, though a peek saw it. Should it be there still, it is a fault to get rid of: all
+            // would come to look, again and again.
+            streams::close(self.tx, stream.key)?;
         }
         Ok(front)
-    }
-
-    /// A stream in which nothing was found, though a peek saw it, has been emptied in this round. Should it be there
-    /// still, it is a fault to get rid of: all would come to look, again and again.
-    fn bury(&self, pick: &Pick, stream: &Stream) -> Result<(), Fault> {
-        let key = Key {
-            queue: &stream.queue,
-            group: &pick.group,
-            lane: pick.lane,
-            task: &stream.task,
-        };
-        match streams::find(self.tx, key)? {
-            Some(empty) => streams::close(self.tx, empty.id),
-            None => Ok(()),
-        }
     }
 
     fn claim(&mut self, head: &Head) -> Result<(), Fault> {
@@ -262,7 +249,7 @@ fn head(row: &Row<'_>, number: i64, pick: &Pick, at: usize) -> rusqlite::Result<
             attempts: row.get(11)?,
             interruptions: row.get(12)?,
             losses: row.get(13)?,
-            prepared: row.get(17)?,
+            prepared: row.get(16)?,
         },
     })
 }

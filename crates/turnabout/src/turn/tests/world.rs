@@ -29,6 +29,7 @@ pub(in crate::turn) fn stream(lane: Lane, queue: &str, task: &str) -> Stream {
         lane,
         queue: queue.into(),
         task: task.into(),
+        key: 0,
     }
 }
 

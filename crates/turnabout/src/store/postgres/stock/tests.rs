@@ -11,6 +11,7 @@ fn stream(task: &str) -> Stream {
         lane: Lane::Normal,
         queue: "q".into(),
         task: task.into(),
+        key: 0,
     }
 }
 

@@ -1,7 +1,6 @@
 //! Picks as the arrays that statements take, and what came of them.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashSet};
 use tokio_postgres::Row;
 
 use super::super::stock::{Stock, Tid};
@@ -37,7 +36,7 @@ impl Orders<'_> {
 
     /// How many rows each group and lane gave.
     fn tally(rows: &[Row]) -> HashMap<(&str, i16), usize> {
-        let mut tally = HashMap::new();
+        let mut tally = HashMap::default();
         for row in rows {
             *tally.entry((row.get(5), row.get(1))).or_default() += 1;
         }

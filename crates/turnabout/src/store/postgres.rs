@@ -89,6 +89,8 @@ pub struct PostgresStore {
     marks: Mutex<std::collections::HashMap<Uuid, Marks>>,
     /// What each executor of this process knows to be ready.
     stocks: Mutex<std::collections::HashMap<Uuid, Memory>>,
+    /// Where this process has moved on in rings without writing it, by kind of executor.
+    unwritten: Mutex<std::collections::HashMap<String, take::Unwritten>>,
     /// Whether any group has a limit on unfinished jobs, as far as known.
     limits: AtomicBool,
     /// Small submits on their way.
@@ -100,6 +102,9 @@ pub struct PostgresStore {
     /// Every peek goes by the marks, as far as there are any.
     #[cfg(test)]
     pub(crate) always_by_marks: std::sync::atomic::AtomicBool,
+    /// How many takes took all that was ready (be it nothing), in one round trip.
+    #[cfg(test)]
+    pub(crate) taken_whole: std::sync::atomic::AtomicUsize,
 }
 
 /// So many signals wait for a slow receiver; past that it is told that some are missing, and looks for itself.
@@ -137,6 +142,7 @@ impl PostgresStore {
             settings: Mutex::default(),
             marks: Mutex::default(),
             stocks: Mutex::default(),
+            unwritten: Mutex::default(),
             limits: AtomicBool::new(false),
             together: Together::default(),
             me: me.clone(),
@@ -144,6 +150,8 @@ impl PostgresStore {
             feed,
             #[cfg(test)]
             always_by_marks: std::sync::atomic::AtomicBool::default(),
+            #[cfg(test)]
+            taken_whole: std::sync::atomic::AtomicUsize::default(),
         });
         tokio::spawn(feed::write(Arc::downgrade(&store), hints, watched));
         store.measure_offset().await?;

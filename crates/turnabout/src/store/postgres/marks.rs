@@ -82,6 +82,11 @@ impl Marks {
         self.known > 0 && (self.known <= FEW || self.plain > self.claim * DEAR)
     }
 
+    /// Whether a look without them sees everything, and costs little.
+    pub(super) fn are_needless(&self) -> bool {
+        self.plain < CHEAP && !self.guide_peeks()
+    }
+
     /// Whether any stream is known.
     #[cfg(test)]
     pub(super) fn any(&self) -> bool {

@@ -99,12 +99,28 @@ pub struct PostgresStore {
     me: Weak<Self>,
     ear: Ear,
     feed: feed::Feed,
+    #[cfg(test)]
+    pub(crate) trial: Trial,
+}
+
+/// For tests: ways that would not be taken otherwise, and whether they were.
+#[cfg(test)]
+#[derive(Default)]
+pub(crate) struct Trial {
     /// Every peek goes by the marks, as far as there are any.
-    #[cfg(test)]
-    pub(crate) always_by_marks: std::sync::atomic::AtomicBool,
-    /// How many takes took all that was ready (be it nothing), in one round trip.
-    #[cfg(test)]
-    pub(crate) taken_whole: std::sync::atomic::AtomicUsize,
+    by_marks: AtomicBool,
+    /// Every take tries to have all that is ready at once.
+    whole: AtomicBool,
+    /// How many takes had all that was ready (be it nothing) at once.
+    pub(crate) taken_whole: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+#[cfg(test)]
+impl Trial {
+    pub(crate) fn say(&self, by_marks: bool, whole: bool) {
+        self.by_marks.store(by_marks, Ordering::Relaxed);
+        self.whole.store(whole, Ordering::Relaxed);
+    }
 }
 
 /// So many signals wait for a slow receiver; past that it is told that some are missing, and looks for itself.
@@ -149,9 +165,7 @@ impl PostgresStore {
             ear,
             feed,
             #[cfg(test)]
-            always_by_marks: std::sync::atomic::AtomicBool::default(),
-            #[cfg(test)]
-            taken_whole: std::sync::atomic::AtomicUsize::default(),
+            trial: Trial::default(),
         });
         tokio::spawn(feed::write(Arc::downgrade(&store), hints, watched));
         store.measure_offset().await?;

@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed};
 use super::marks::{Marks, Stretch};
-use super::take::Unwritten;
 use super::stock::{Ahead, Dry, Memory, Shelf, Standing, Stock, Tid, Way, first_name};
+use super::take::Unwritten;
 use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::job::Lane;
@@ -109,7 +109,9 @@ impl PostgresStore {
         let (opened, caught_up, locked, refilled, walked, glanced) = futures_util::join!(
             tx.open(Mode::Forgettable),
             async {
-                let Some(Unwritten { moves, ring }) = late else { return Ok(0) };
+                let Some(Unwritten { moves, ring }) = late else {
+                    return Ok(0);
+                };
                 let left = i32::try_from(ring.left).unwrap_or(i32::MAX);
                 let params: [&(dyn ToSql + Sync); 4] = [&look.kind, &ring.place, &left, &moves];
                 tx.execute(&self.sql.catch_up_ring, &params).await
@@ -210,7 +212,7 @@ impl PostgresStore {
             let marks = all.entry(look.executor).or_default();
             marks.refresh();
             #[cfg(test)]
-            if self.always_by_marks.load(std::sync::atomic::Ordering::Relaxed) && marks.any() {
+            if self.trial.by_marks.load(std::sync::atomic::Ordering::Relaxed) && marks.any() {
                 marks.peeked(std::time::Duration::from_hours(1));
             }
             marks.guide_peeks()

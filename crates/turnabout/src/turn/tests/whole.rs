@@ -28,7 +28,7 @@ fn where_something_is_held_back_nobody_can_say() {
     let mut world = World::new();
     world.limit("t", 5);
     assert_eq!(turns.whole(100, &world.settings), 0);
-    let by_time = Turns::new(Fairness::Time, "1".parse().expect("a scheme"), 0);
+    let by_time = Turns::new(Fairness::Time, "4,1".parse().expect("a scheme"), 0);
     assert_eq!(by_time.whole(100, &World::new().settings), 1);
 }
 

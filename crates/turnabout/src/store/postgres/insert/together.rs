@@ -104,7 +104,8 @@ impl Pen {
     /// Takes it, if nobody has it.
     fn take(store: Arc<PostgresStore>) -> Option<Self> {
         let taken = std::mem::replace(&mut store.together.state().taken, true);
-        (!taken).then_some(Self { store, begun: true })
+        // Not made in vain: it is passed on when dropped.
+        (!taken).then(|| Self { store, begun: true })
     }
 
     /// Gives it to a new task. A runtime that shuts down drops that, and the pen, at once.

@@ -2,8 +2,8 @@
 -- transaction, without a `begin`; the settings that keep plans from flipping are the function's. Whose turn it is does not
 -- matter where everybody's is, so the place in the ring is told, but neither locked nor moved (docs/adr/0011).
 --
--- Tells the jobs, each with the place, how often that was moved, and how many jobs were seen; or the place alone where
--- nothing is ready, which writes nothing. Tells nothing, and does nothing, where it takes a look by the rules: there are
+-- Tells the jobs, each with the place, how often that was moved, how many jobs were seen, and the seconds that it took to
+-- look; or no job but the rest where nothing is ready, which writes nothing. Tells nothing, and does nothing, where it takes a look by the rules: there are
 -- more than `most` jobs, or some that the executor does not know, or all are in someone else's hands; the settings are not
 -- those that are `known`; there is a cap; the executor is not registered (any longer).
 --
@@ -16,14 +16,17 @@ create function turnabout.take_all(
 ) returns table (
     id uuid, lane smallint, seq bigint, queue text, task text, "group" text, owner text, priority smallint, args text,
     items integer, meta text, parent uuid, submitted timestamptz, attempts integer, interruptions integer, losses integer,
-    prepared boolean, place text, "left" integer, moves bigint, seen integer
+    prepared boolean, place text, "left" integer, moves bigint, seen integer,
+    looked double precision
 ) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
+    began timestamptz := clock_timestamp();
     ring  record;
     drawn bigint;
+    spent double precision;
 begin
     select r.place, r."left", r.moves, f.jobs, f.spots, f.familiar into ring
     from turnabout.ring r, turnabout.settings s, (
@@ -39,11 +42,13 @@ begin
     if not found or ring.jobs > most or not ring.familiar then
         return;
     end if;
+    spent := extract(epoch from clock_timestamp() - began);
     if ring.jobs = 0 then
         place := ring.place;
         "left" := ring."left";
         moves := ring.moves;
         seen := 0;
+        looked := spent;
         return next;
         return;
     end if;
@@ -64,6 +69,6 @@ begin
             and not exists (select from turnabout.cap)
         returning j.id, j.lane, j.seq, j.queue, j.task, j."group", j.owner, j.priority, j.args, j.items, j.meta,
             j.parent, j.submitted, j.attempts, j.interruptions, j.losses, j.prepared, ring.place, ring."left",
-            ring.moves, ring.jobs;
+            ring.moves, ring.jobs, spent;
 end
 $$;

@@ -87,7 +87,21 @@ macro_rules! by_marks {
     };
 }
 
-pub(crate) use {by_marks, cases, in_memory};
+/// Makes one more test of each case: on `PostgreSQL`, with takes that always try to have all that is ready at once. Some
+/// must have done so by the end.
+macro_rules! whole {
+    ($($case:ident),+ $(,)?) => {
+        #[cfg(feature = "postgres")]
+        mod postgres_whole {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                $crate::store::conformance::world::on_postgres_whole(super::$case).await;
+            })+
+        }
+    };
+}
+
+pub(crate) use {by_marks, cases, in_memory, whole};
 
 /// The seeds of a random case: a few that never change, and as many as `TURNABOUT_SEEDS` asks for.
 pub(crate) fn seeds(usual: u64) -> std::ops::Range<u64> {

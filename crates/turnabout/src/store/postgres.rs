@@ -89,6 +89,8 @@ pub struct PostgresStore {
     marks: Mutex<std::collections::HashMap<Uuid, Marks>>,
     /// What each executor of this process knows to be ready.
     stocks: Mutex<std::collections::HashMap<Uuid, Memory>>,
+    /// Where this process has moved on in rings without writing it, by kind of executor.
+    unwritten: Mutex<std::collections::HashMap<String, take::Unwritten>>,
     /// Whether any group has a limit on unfinished jobs, as far as known.
     limits: AtomicBool,
     /// Small submits on their way.
@@ -97,9 +99,28 @@ pub struct PostgresStore {
     me: Weak<Self>,
     ear: Ear,
     feed: feed::Feed,
-    /// Every peek goes by the marks, as far as there are any.
     #[cfg(test)]
-    pub(crate) always_by_marks: std::sync::atomic::AtomicBool,
+    pub(crate) trial: Trial,
+}
+
+/// For tests: ways that would not be taken otherwise, and whether they were.
+#[cfg(test)]
+#[derive(Default)]
+pub(crate) struct Trial {
+    /// Every peek goes by the marks, as far as there are any.
+    by_marks: AtomicBool,
+    /// Every take tries to have all that is ready at once.
+    whole: AtomicBool,
+    /// How many takes had all that was ready (be it nothing) at once.
+    pub(crate) taken_whole: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+#[cfg(test)]
+impl Trial {
+    pub(crate) fn say(&self, by_marks: bool, whole: bool) {
+        self.by_marks.store(by_marks, Ordering::Relaxed);
+        self.whole.store(whole, Ordering::Relaxed);
+    }
 }
 
 /// So many signals wait for a slow receiver; past that it is told that some are missing, and looks for itself.
@@ -137,13 +158,14 @@ impl PostgresStore {
             settings: Mutex::default(),
             marks: Mutex::default(),
             stocks: Mutex::default(),
+            unwritten: Mutex::default(),
             limits: AtomicBool::new(false),
             together: Together::default(),
             me: me.clone(),
             ear,
             feed,
             #[cfg(test)]
-            always_by_marks: std::sync::atomic::AtomicBool::default(),
+            trial: Trial::default(),
         });
         tokio::spawn(feed::write(Arc::downgrade(&store), hints, watched));
         store.measure_offset().await?;

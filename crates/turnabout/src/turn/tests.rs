@@ -4,4 +4,5 @@ mod caps;
 mod lanes;
 mod peeks;
 mod rotation;
+mod whole;
 pub(super) mod world;

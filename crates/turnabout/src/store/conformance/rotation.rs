@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use super::world::groups;
-use super::{Exec, World, by_marks, cases, in_memory, job, seeds};
+use super::{Exec, World, by_marks, cases, in_memory, job, seeds, whole};
 use crate::group::GroupSettings;
 use crate::job::{Claimed, JobId};
 use crate::lifecycle::Event;
@@ -406,3 +406,4 @@ by_marks!(
     the_place_in_the_ring_is_shared_and_outlives_executors,
     one_small_job_never_waits_for_a_large_backlog_on_four_executors,
 );
+whole!(no_group_is_ever_more_than_one_visit_ahead_of_another,);

@@ -26,9 +26,21 @@ enum Ground {
     Postgres {
         url: String,
         schema: String,
-        /// Whether every peek goes by the resume marks.
-        by_marks: bool,
+        way: Way,
+        /// Of each store that was opened: how many takes had all that was ready at once.
+        whole: std::sync::Mutex<Vec<Arc<std::sync::atomic::AtomicUsize>>>,
     },
+}
+
+/// How takes on `PostgreSQL` go about it.
+#[cfg(feature = "postgres")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Usual,
+    /// Every peek goes by the resume marks.
+    ByMarks,
+    /// Every take tries to have all that is ready at once.
+    Whole,
 }
 
 /// A store of its own for one case.
@@ -59,17 +71,23 @@ pub(crate) async fn on_sqlite_in_memory(case: impl AsyncFn(&World)) {
 /// The schema is dropped whether the case passes or not.
 #[cfg(feature = "postgres")]
 pub(crate) async fn on_postgres(case: impl AsyncFn(&World)) {
-    in_a_schema(case, false).await;
+    in_a_schema(case, Way::Usual).await;
 }
 
 /// As if the index were full of dead entries, so that marks are worth while.
 #[cfg(feature = "postgres")]
 pub(crate) async fn on_postgres_by_marks(case: impl AsyncFn(&World)) {
-    in_a_schema(case, true).await;
+    in_a_schema(case, Way::ByMarks).await;
+}
+
+/// As if nothing had been ready a moment ago, whatever was.
+#[cfg(feature = "postgres")]
+pub(crate) async fn on_postgres_whole(case: impl AsyncFn(&World)) {
+    in_a_schema(case, Way::Whole).await;
 }
 
 #[cfg(feature = "postgres")]
-async fn in_a_schema(case: impl AsyncFn(&World), by_marks: bool) {
+async fn in_a_schema(case: impl AsyncFn(&World), way: Way) {
     use futures_util::FutureExt as _;
 
     let url = postgres_url();
@@ -77,15 +95,19 @@ async fn in_a_schema(case: impl AsyncFn(&World), by_marks: bool) {
     let world = World::open(Ground::Postgres {
         url: url.clone(),
         schema: schema.clone(),
-        by_marks,
+        way,
+        whole: std::sync::Mutex::default(),
     })
     .await;
     let outcome = std::panic::AssertUnwindSafe(case(&world)).catch_unwind().await;
+    let whole = world.ground.taken_whole();
     drop(world);
     drop_schema(&url, &schema).await;
     if let Err(panic) = outcome {
         std::panic::resume_unwind(panic);
     }
+    println!("{whole} takes had all that was ready");
+    assert!(way != Way::Whole || whole > 0, "no take had all that was ready");
 }
 
 /// A server on which tests may do what they like.
@@ -251,7 +273,12 @@ impl Ground {
                 store.expect("the store opens")
             }
             #[cfg(feature = "postgres")]
-            Self::Postgres { url, schema, by_marks } => {
+            Self::Postgres {
+                url,
+                schema,
+                way,
+                whole,
+            } => {
                 let options = StoreOptions {
                     schema: schema.clone(),
                     ..options
@@ -259,12 +286,23 @@ impl Ground {
                 let store = crate::store::postgres::PostgresStore::open(url, options)
                     .await
                     .expect("the store opens");
-                store
-                    .always_by_marks
-                    .store(*by_marks, std::sync::atomic::Ordering::Relaxed);
+                store.trial.say(*way == Way::ByMarks, *way == Way::Whole);
+                let taken = Arc::clone(&store.trial.taken_whole);
+                whole.lock().expect("nobody panicked").push(taken);
                 store
             }
         }
+    }
+
+    /// How many takes had all that was ready at once.
+    #[cfg(feature = "postgres")]
+    fn taken_whole(&self) -> usize {
+        let Self::Postgres { whole, .. } = self else { return 0 };
+        let counts = whole.lock().expect("nobody panicked");
+        counts
+            .iter()
+            .map(|n| n.load(std::sync::atomic::Ordering::Relaxed))
+            .sum()
     }
 }
 

@@ -18,7 +18,7 @@ const LIFE: Duration = Duration::from_secs(1);
 const SHARE: u32 = 20;
 /// A peek that takes so many times as long as the claim after it walks over dead entries: about 1 is usual.
 const DEAR: u32 = 5;
-/// A peek that takes no longer than this does not walk over many dead entries.
+/// A look that takes no longer than this does not walk over many dead entries.
 const CHEAP: Duration = Duration::from_millis(3);
 /// Up to so many known streams are always probed: that costs next to nothing.
 const FEW: usize = 16;
@@ -33,6 +33,8 @@ pub(super) struct Marks {
     /// How long the last peek without marks took, and the last claim.
     plain: Duration,
     claim: Duration,
+    /// Until when looks for everything are too dear.
+    dear_until: Option<Instant>,
 }
 
 /// Group, lane, task: the order of the index.
@@ -49,6 +51,7 @@ impl Default for Marks {
             known: 0,
             plain: Duration::ZERO,
             claim: Duration::ZERO,
+            dear_until: None,
         }
     }
 }
@@ -80,6 +83,16 @@ impl Marks {
     /// claim that follows.
     pub(super) fn guide_peeks(&self) -> bool {
         self.known > 0 && (self.known <= FEW || self.plain > self.claim * DEAR)
+    }
+
+    /// Whether a look for everything, which does without them, costs little.
+    pub(super) fn are_needless(&self) -> bool {
+        self.dear_until.is_none_or(|until| Instant::now() > until) && !self.guide_peeks()
+    }
+
+    /// Notes how long the server took to look for everything.
+    pub(super) fn looked(&mut self, took: Duration) {
+        self.dear_until = (took > CHEAP).then(|| Instant::now() + LIFE.max(took * SHARE));
     }
 
     /// Whether any stream is known.

@@ -10,6 +10,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_begin.sql"),
     include_str!("migrations/0002_submit.sql"),
     include_str!("migrations/0003_finish.sql"),
+    include_str!("migrations/0004_take.sql"),
 ];
 
 /// The newest schema that this program knows.

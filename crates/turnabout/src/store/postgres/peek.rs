@@ -13,6 +13,7 @@ use super::PostgresStore;
 use super::connect::{Mode, Tx, failed};
 use super::marks::{Marks, Stretch};
 use super::stock::{Ahead, Dry, Memory, Shelf, Standing, Stock, Tid, Way, first_name};
+use super::take::Unwritten;
 use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::job::Lane;
@@ -52,7 +53,7 @@ impl Look<'_> {
     }
 
     /// The groups that a walk steps over.
-    fn skipped(&self, settings: &Settings) -> BTreeSet<String> {
+    pub(super) fn skipped(&self, settings: &Settings) -> BTreeSet<String> {
         let paused = settings.groups.iter().filter(|(_, s)| s.paused).map(|(name, _)| name);
         self.turns.benched().iter().chain(paused).cloned().collect()
     }
@@ -85,6 +86,10 @@ impl PostgresStore {
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let plan = self.plan(look, &settings);
         // Prepared before anything is sent, so that nothing overtakes the beginning.
+        let late = self.unwritten().remove(look.kind);
+        if late.is_some() {
+            tx.prepare(&self.sql.catch_up_ring).await.map_err(&failed)?;
+        }
         for sql in [&self.sql.lock_ring, &self.sql.peek, &self.sql.refill, &self.sql.glance] {
             tx.prepare(sql).await.map_err(&failed)?;
         }
@@ -101,8 +106,16 @@ impl PostgresStore {
         };
         let depth = self.memory(look.executor, |memory| memory.depth(groups));
         // Sent together, answered in order: one round trip. By marks it takes two, since the place must be known.
-        let (opened, locked, refilled, walked, glanced) = futures_util::join!(
+        let (opened, caught_up, locked, refilled, walked, glanced) = futures_util::join!(
             tx.open(Mode::Forgettable),
+            async {
+                let Some(Unwritten { moves, ring }) = late else {
+                    return Ok(0);
+                };
+                let left = i32::try_from(ring.left).unwrap_or(i32::MAX);
+                let params: [&(dyn ToSql + Sync); 4] = [&look.kind, &ring.place, &left, &moves];
+                tx.execute(&self.sql.catch_up_ring, &params).await
+            },
             async { tx.query(&self.sql.lock_ring, &[&look.kind, &look.executor]).await },
             self.refill(tx, dry, depth),
             async {
@@ -119,6 +132,7 @@ impl PostgresStore {
             },
         );
         opened.map_err(&failed)?;
+        caught_up.map_err(&failed)?;
         let row = locked.map_err(&failed)?.pop().ok_or(Error::LeaseLost)?;
         if !row.get::<_, bool>(2) {
             return Err(Error::LeaseLost);
@@ -198,7 +212,7 @@ impl PostgresStore {
             let marks = all.entry(look.executor).or_default();
             marks.refresh();
             #[cfg(test)]
-            if self.always_by_marks.load(std::sync::atomic::Ordering::Relaxed) && marks.any() {
+            if self.trial.by_marks.load(std::sync::atomic::Ordering::Relaxed) && marks.any() {
                 marks.peeked(std::time::Duration::from_hours(1));
             }
             marks.guide_peeks()

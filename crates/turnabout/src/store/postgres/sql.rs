@@ -40,7 +40,7 @@ macro_rules! statements {
     };
 }
 statements! {
-    alive, attempts, beat, bury, caps, check, claim, claim_heads, claim_merged, clock, copy, count, counts, days,
+    alive, attempts, beat, bury, caps, catch_up_ring, check, claim, claim_heads, claim_merged, clock, copy, count, counts, days,
     delete, deregister, detached, doze, drain, draw, draw_seqs, end_within, ended, enter, executors, expired, feed,
     fill_caps, finish, fold_freed, forget, forget_owed, forget_reports, gate, give_back, glance, grab, group_limits,
     group_sums, held, hints, holders, hooked, insert, insert_plain, limit_group, limit_task, lines, list, lock,
@@ -48,6 +48,6 @@ statements! {
     log_ends, lost_hints, move_ring, next_due, note, notify, open_accounts, orphans, owed, past, peek, peek_marked,
     peers, prune_accounts, prune_attempts, prune_logs, prune_reports, prune_rows, publish, read, read_ended, refill,
     register, register_ring, report, request_cancel, restart, set_cap, set_group, set_task, set_version, settings,
-    settings_version, share, standpoint, start, strike, sums, tally, tasks, tell, unfinished, unlock_id,
+    settings_version, share, standpoint, start, strike, sums, take_all, tally, tasks, tell, unfinished, unlock_id,
     unset_group, unset_task, wake, wake_others, watch, withdraw,
 }

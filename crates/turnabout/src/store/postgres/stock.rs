@@ -321,6 +321,16 @@ impl Memory {
         self.stock = Some(stock).filter(Stock::keeps);
     }
 
+    /// A take that took all it could is over, and has left nothing behind or not.
+    pub(super) fn leave_all(&mut self, nothing: bool) {
+        (self.stock, self.left, self.empty) = (None, None, nothing);
+    }
+
+    /// Whether the last take left nothing behind, as far as it could see.
+    pub(super) fn is_empty(&self) -> bool {
+        self.empty
+    }
+
     /// What the last take left, if it may still be of use, and whether that was nothing.
     pub(super) fn enter(&mut self) -> (Option<Stock>, bool) {
         let empty = std::mem::take(&mut self.empty);

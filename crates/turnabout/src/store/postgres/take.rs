@@ -3,6 +3,8 @@
 //! Two round trips. The first locks the place in the ring and peeks; the plan is made here, by `turn.rs`, while the
 //! place is locked. The second moves the place and claims, in a transaction of its own: the place is free for the
 //! next executor before the claim is on disk.
+//!
+//! A single one where all that is ready can be taken (`take/all.rs`): the plan is then made of what is in hand already.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -21,8 +23,10 @@ use crate::job::{Claimed, State};
 use crate::store::{Take, Taken};
 use crate::turn::{Peeked, Pick, Ring, Round, interleave};
 
+mod all;
 mod orders;
 
+pub(super) use all::Unwritten;
 use orders::Orders;
 
 /// A lane that gave too little is made up from the others; this is more than enough for all of them.
@@ -61,13 +65,21 @@ impl PostgresStore {
             want,
             turns: &turns,
         };
+        let (found, all) = match self.take_all(&tx, &look, number).await? {
+            Some((found, all)) => (found, Some(all)),
+            None => (self.peek(&tx, &look).await?, None),
+        };
+        let peeks = Peeked::merge(&found.ring, found.stock.peeked(&look, &found.settings));
+        let mut round = Round::begin(turns, &found.ring, peeks, want, &tasks, &found.settings);
+        if let Some(all) = all {
+            drop(tx.finish());
+            return Ok(self.hand_over(executor, &kind, round, found, all));
+        }
         let Found {
             ring,
             settings,
             mut stock,
-        } = self.peek(&tx, &look).await?;
-        let peeks = stock.peeked(&look, &settings);
-        let mut round = Round::begin(turns, &ring, Peeked::merge(&ring, peeks), want, &tasks, &settings);
+        } = found;
         let place = round.ring.clone();
         let mut before = Before::Peek(&kind, (place != ring).then_some(&place));
 

@@ -12,6 +12,7 @@ mod schema;
 mod submitting;
 mod taking;
 mod unknown;
+mod whole;
 
 use std::panic::AssertUnwindSafe;
 

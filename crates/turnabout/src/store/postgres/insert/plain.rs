@@ -7,7 +7,7 @@ use deadpool_postgres::Object;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::super::connect::{Mode, Tx, failed, is_transient};
+use super::super::connect::{Tx, failed, is_transient};
 use super::super::patience::close_idle;
 use super::super::{PostgresStore, rows};
 use crate::error::{Error, Result};
@@ -40,9 +40,13 @@ impl PostgresStore {
     /// or none, but for the slices in which a job comes under a limit: if there are any (`Some`), it says which jobs of the
     /// others were stored.
     pub(super) async fn insert_plain(&self, calls: &[&[NewJob]]) -> Result<Option<HashSet<Uuid>>> {
-        let client = self.client().await?;
-        let (error, transient) = match tokio::time::timeout(PATIENCE, self.run_plain(&client, calls)).await {
-            Ok(Ok(stored)) => return Ok(stored),
+        // A caller who gives up must not leave an answer behind that the next user of the connection would wait for.
+        let tx = Tx::on(self.client().await?);
+        let (error, transient) = match tokio::time::timeout(PATIENCE, self.run_plain(tx.client(), calls)).await {
+            Ok(Ok(stored)) => {
+                drop(tx.finish());
+                return Ok(stored);
+            }
             Ok(Err(error)) => {
                 let transient = is_transient(&error);
                 (failed("submitting")(error), transient)
@@ -51,8 +55,10 @@ impl PostgresStore {
         };
         if transient {
             // Whatever is wrong with it (it hangs, it leads to a server that only reads), nobody else should have it.
-            drop(Object::take(client));
+            drop(tx);
             close_idle(&self.pool);
+        } else {
+            drop(tx.finish());
         }
         Err(error)
     }
@@ -86,9 +92,6 @@ impl PostgresStore {
             subjects.extend(jobs.iter().map(|j| j.subject.as_deref()));
         }
         let prepared: Vec<bool> = jobs.iter().map(|j| j.prepared).collect();
-        // A transaction, all of it in one round trip, for its settings: without them the server would make a new plan
-        // each time, which takes three times as long as storing a job.
-        let opening = Tx::begin(Mode::Durable);
         let params: [&(dyn ToSql + Sync); 15] = [
             &now,
             &here,
@@ -106,14 +109,9 @@ impl PostgresStore {
             &prepared,
             &numbers,
         ];
-        let (begun, stored, committed) = futures_util::join!(
-            client.batch_execute(&opening),
-            client.query(&statement, &params),
-            client.batch_execute("commit"),
-        );
-        begun?;
-        let stored: Option<Vec<Uuid>> = stored?.first().and_then(|row| row.get(0));
-        committed?;
+        // A transaction of its own, with settings of its own.
+        let stored = client.query_one(&statement, &params).await?;
+        let stored: Option<Vec<Uuid>> = stored.get(0);
         Ok(stored.map(|stored| stored.into_iter().collect()))
     }
 

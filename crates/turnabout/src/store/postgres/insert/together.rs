@@ -1,9 +1,10 @@
 //! Small submits share commits: those that arrive while another is being stored are stored together by the next
 //! commit. A lone caller waits for nobody.
 //!
-//! Whoever stores holds the *pen*. That is a task which belongs to no caller, so that no caller's end touches another,
-//! and which tells the executors of this process before it tells the callers. There is one pen: with two, half as many
-//! callers shared each commit, and fewer jobs were stored a second.
+//! Whoever stores holds the *pen*, and tells the executors of this process before anyone else. A caller who finds it free
+//! stores its own jobs with it, and nothing but those. For whoever comes meanwhile it goes to a task which belongs to no
+//! caller, so that no caller's end touches another. There is one pen: with two, half as many callers shared each commit,
+//! and fewer jobs were stored a second.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -100,6 +101,13 @@ struct Pen {
 }
 
 impl Pen {
+    /// Takes it, if nobody has it.
+    fn take(store: Arc<PostgresStore>) -> Option<Self> {
+        let taken = std::mem::replace(&mut store.together.state().taken, true);
+        // Not made in vain: it is passed on when dropped.
+        (!taken).then(|| Self { store, begun: true })
+    }
+
     /// Gives it to a new task. A runtime that shuts down drops that, and the pen, at once.
     fn pass(store: Arc<PostgresStore>) {
         let pen = Self { store, begun: false };
@@ -126,6 +134,11 @@ impl Drop for Pen {
 impl PostgresStore {
     /// Stores a few plain jobs, all or none, but for those that come under a limit.
     pub(super) async fn insert_together(&self, jobs: Vec<NewJob>) -> Result<Answer> {
+        if let Some(pen) = self.me.upgrade().and_then(Pen::take) {
+            let stored = pen.store.insert_plain(&[&jobs]).await?;
+            pen.store.signal(Signal::Ready);
+            return Ok(stored.map(|stored| (jobs, Arc::new(stored))));
+        }
         let room = Arc::clone(&self.together.room).acquire_owned().await;
         // It is never closed.
         let room = room.map_err(|_| unanswered())?;

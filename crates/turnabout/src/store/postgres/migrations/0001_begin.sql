@@ -145,7 +145,9 @@ create table turnabout.executor (
 create table turnabout.ring (
     kind   text primary key,
     place  text collate "C" not null default '',
-    "left" integer not null default 0
+    "left" integer not null default 0,
+    -- How often it was moved: whoever moves it later than it should knows whether someone else has meanwhile.
+    moves  bigint not null default 0
 ) with (fillfactor = 10, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_scale_factor = 0);
 
 -- What groups have cost, where jobs are not counted but weighed.

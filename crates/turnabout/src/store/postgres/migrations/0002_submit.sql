@@ -211,6 +211,60 @@ begin
 end
 $$;
 
+-- Stores jobs that are ready at once and have neither a given id nor a unique key, and wakes whoever sleeps in another
+-- process. One call is a transaction of its own, without a `begin`: the settings that keep plans from flipping are the
+-- function's. Nothing can be in its way: ids are new. Places in the lane are given in the order of the jobs. Queue and
+-- priority that the submitter did not say are as the task was published.
+-- Jobs that come under a limit on unfinished jobs are left out, with all that were submitted by the same call, so that
+-- those keep their order: if there are any, it tells which were stored. Where there is no limit at all, that costs a look
+-- at two empty indexes.
+-- `at` null: the server's time; `here`: executors that are told in another way; then one entry a job, the last which call
+-- it is of.
+create function turnabout.insert_plain(
+    at timestamptz, here uuid[], ids uuid[], parents uuid[], items integer[], priorities smallint[], queues text[],
+    groups text[], tasks text[], owners text[], args text[], meta text[], subjects text[], prepared boolean[],
+    calls integer[]
+) returns uuid[] language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_variable
+declare
+    moment   timestamptz := coalesce(at, clock_timestamp());
+    sleeping boolean;
+    limited  boolean;
+    left_out integer[] := '{}';
+begin
+    select exists (select from turnabout.executor e where e.asleep and e.incarnation <> all (here)),
+        exists (select from turnabout.group_setting g where g.max_unfinished is not null)
+            or exists (select from turnabout.task t where t.max_unfinished is not null)
+    into sleeping, limited;
+    if limited then
+        left_out := array(
+            select c.call from unnest(groups, tasks, calls) as c ("group", task, call)
+            where exists (select from turnabout.group_setting g where g.name = c."group" and g.max_unfinished is not null)
+                or exists (select from turnabout.task t where t.name = c.task and t.max_unfinished is not null)
+        );
+    end if;
+    -- Under the lock of all who make jobs ready, and before a place in a lane is drawn (see sql/lock_ring.sql).
+    perform pg_advisory_xact_lock_shared(hashtext('turnabout'), 1);
+    insert into turnabout.job (id, submitted, parent, items, lane, priority, queue, "group", task, owner, args, meta,
+        subject, prepared)
+    select d.id, moment, d.parent, d.items, coalesce(d.priority, t.priority, 2), coalesce(d.priority, t.priority, 2),
+        coalesce(d.queue, t.queue, 'default'), d."group", d.task, d.owner, d.args, d.meta, d.subject, d.prepared
+    from unnest(ids, parents, items, priorities, queues, groups, tasks, owners, args, meta, subjects, prepared, calls)
+        as d (id, parent, items, priority, queue, "group", task, owner, args, meta, subject, prepared, call)
+    left join turnabout.task t on t.name = d.task
+    where d.call <> all (left_out);
+    if sleeping then
+        perform pg_notify('turnabout', 'ready');
+    end if;
+    if left_out <> '{}' then
+        return array(select d.id from unnest(ids, calls) as d (id, call) where d.call <> all (left_out));
+    end if;
+    return null;
+end
+$$;
+
 -- Jobs as people read them: unfinished and ended ones, with words in place of codes.
 create view turnabout.jobs as
     select id, task, "group", owner, queue, subject, (array['high', 'normal', 'low'])[priority] as priority,

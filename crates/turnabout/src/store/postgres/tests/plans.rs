@@ -120,6 +120,8 @@ const FLOOD: &str = r#"
     select turnabout.id_at(now()), now(), 2, 'default', 'g' || lpad((n % 1000)::text, 4, '0'),
         case when n % 7 = 0 then 'other' else 'work' end, '{}'
     from generate_series(1, 200000) n;
+    insert into turnabout.job (id, submitted, lane, queue, "group", task, args)
+    select turnabout.id_at(now()), now(), 2, 'lone', 'g', 'work', '{}' from generate_series(1, 3);
     insert into turnabout.job (id, submitted, due, expires, lane, queue, "group", task, unique_key, args)
     select turnabout.id_at(now()), now(), now() + (n - 1000) * interval '1 second', now() + n * interval '1 hour',
         2, 'default', 'parked', 'work', n::text, '{}'
@@ -197,6 +199,32 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
                 list(tasks),
                 m("0"),
                 m("12")
+            ),
+        ),
+        (
+            Prepared::cold("take_all", &sql.take_all),
+            format!("'{me}', 2, 1, '{kind}', '{{default}}', '{{work}}', 16, 0"),
+        ),
+        (
+            Prepared::cold("take_lone", &sql.take_all),
+            format!("'{me}', 2, 1, '{kind}', '{{lone,empty}}', '{{work}}', 16, 0"),
+        ),
+        (
+            Prepared::cold("insert_plain", &sql.insert_plain),
+            format!(
+                "null, '{{}}', {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, '{{}}', {}, {}",
+                list((0..BATCH).map(|_| JobId::new())),
+                n("null"),
+                n("1"),
+                n("null"),
+                n("null"),
+                list(&groups),
+                n("work"),
+                n("null"),
+                n("args"),
+                n("null"),
+                n("f"),
+                n("0")
             ),
         ),
         (
@@ -320,6 +348,9 @@ async fn statements_prepared_on_an_empty_table_walk_indexes_when_it_is_full(plac
         let plan = statement.explain(&client, &args).await;
         assert_eq!(scanned(&plan), [""; 0], "{name} reads a whole table:\n{plan:#}");
         let pages = pages(&plan);
+        if name == "take_lone" {
+            assert_eq!(plan["Actual Rows"], 3, "all that is ready there");
+        }
         println!("{name}: {pages} pages, {} rows", plan["Actual Rows"]);
         assert!(
             pages < if name == "peek" { PEEK_PAGES } else { PAGES },

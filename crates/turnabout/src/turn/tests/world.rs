@@ -199,7 +199,7 @@ impl World {
     }
 }
 
-fn check_caps(picks: &[Pick], free: &HashMap<Cap, u32>) {
+fn check_caps(picks: &[Pick], free: &foldhash::HashMap<Cap, u32>) {
     for (cap, places) in free {
         let asked: u32 = match cap {
             Cap::Group(group) => picks.iter().filter(|p| p.group == *group).map(|p| p.jobs).sum(),

@@ -177,6 +177,7 @@ fn shelved(look: &Look<'_>, ring: Ring, settings: Arc<Settings>, rows: &[Row]) -
                 lane: Lane::from_code(row.get(1)).unwrap_or(Lane::Low),
                 queue: row.get(3),
                 task: row.get(4),
+                key: 0,
             };
             (row.get(5), stream, row.get(2))
         })

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::broadcast;
 use uuid::Uuid;
@@ -76,6 +77,15 @@ pub struct Taken {
     pub found: bool,
     /// The settings that were in force.
     pub settings: std::sync::Arc<Settings>,
+}
+
+/// What came of a take that an executor left with the store.
+#[derive(Debug)]
+pub enum Stood {
+    /// It was run, and brought this: perhaps nothing, as everyone may be woken for nothing.
+    Taken(Taken),
+    /// It was given back without having brought anything; this is the memory of turns that was in it.
+    Recalled(Turns),
 }
 
 /// A change that an executor wants to write to a job that it holds.
@@ -294,6 +304,21 @@ pub trait Store: Send + Sync + 'static {
 
     /// Hands ready jobs to an executor, fairly.
     async fn take(&self, take: Take) -> Result<Taken>;
+
+    /// Whether the store takes jobs for those who [`stand_by`](Store::stand_by), as soon as any are ready. Where it does,
+    /// they need not be woken by [`Signal::Ready`].
+    fn serves(&self) -> bool {
+        false
+    }
+
+    /// Leaves a take with the store, for an executor that has found nothing: it is answered when something may be ready for
+    /// it, or when `until` is over, whichever comes first. Nothing is missed between this call and the take before it, and
+    /// no job is lost when both come at once. Dropped, it is as if it had never been called, unless jobs are just being taken:
+    /// those are given back by the next heartbeat, as after a take that is dropped.
+    async fn stand_by(&self, take: Take, until: BoxFuture<'_, ()>) -> Result<Stood> {
+        until.await;
+        Ok(Stood::Recalled(take.turns))
+    }
 
     /// Hands a parked job to an executor before it is due, if nobody holds it and no cap or pause stands in the way.
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>>;

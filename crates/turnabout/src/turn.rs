@@ -136,7 +136,7 @@ impl Peeked {
 }
 
 /// An executor's memory of turns. Lost with the executor, which harms nobody: the place in the ring is in the store.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Turns {
     fairness: Fairness,
     scheme: Scheme,

@@ -1,4 +1,4 @@
-//! The claimer: asks the store for jobs as slots become free, and sleeps when there are none.
+//! The claimer: asks the store for jobs as slots become free, and stands by when there are none.
 //!
 //! One take at a time: what it brings decides what to ask for next. The memory of turns travels through the store
 //! and back, so whatever concerns the accounts gathers meanwhile and is booked when it is home again.
@@ -14,7 +14,7 @@ use super::life::{Backoff, Life};
 use crate::error::Error;
 use crate::group::Settings;
 use crate::job::Claimed;
-use crate::store::Take;
+use crate::store::{Stood, Take, Taken};
 use crate::turn::pace::STALE;
 use crate::turn::{Fairness, Pace, Turns};
 
@@ -43,11 +43,15 @@ pub(super) async fn run(life: Arc<Life>) {
             claimer.wait_for_room().await;
             continue;
         }
-        match claimer.take(want).await {
+        let look = match claimer.take(want).await {
+            Ok(Look::Nothing) => claimer.sleep(want).await,
+            look => look,
+        };
+        match look {
             Ok(Look::Jobs) => claimer.wake().await,
             Ok(Look::Benched) if claimer.fruitless < MAX_FRUITLESS => claimer.fruitless += 1,
             Ok(Look::Contended | Look::Benched) => claimer.contended.wait().await,
-            Ok(Look::Nothing) => claimer.sleep().await,
+            Ok(Look::Nothing) => {}
             Err(Error::LeaseLost) => {
                 life.lost.cancel();
                 return;
@@ -130,67 +134,79 @@ impl<'a> Claimer<'a> {
 
     async fn take(&mut self, want: usize) -> Result<Look, Error> {
         let life = self.life;
+        let idle = *life.hand.size.borrow() == 0;
+        let (take, benched) = self.ask(want);
+        let number = take.number;
+        let asked = Instant::now();
+        let taken = {
+            let _at_work = life.at_work("claimer");
+            life.store.take(take).await
+        };
+        if taken.as_ref().is_ok_and(|taken| !taken.jobs.is_empty()) {
+            self.pace.took(asked.elapsed());
+        }
+        let look = self.took(number, benched, taken);
+        if idle && matches!(look, Ok(Look::Nothing)) {
+            life.quiet.send_modify(|count| *count += 1);
+        }
+        look
+    }
+
+    /// What the store is asked, and how many groups are left out. The memory of turns goes with it.
+    fn ask(&mut self, want: usize) -> (Take, usize) {
+        let life = self.life;
         self.book();
         if life.place_freed.swap(false, Relaxed) {
             self.turns.forgive();
         }
         let benched = self.turns.benched().len();
-        let number = life.numbers.next();
-        let idle = *life.hand.size.borrow() == 0;
         let tasks = life.plan.tasks();
         let take = Take {
             executor: life.incarnation,
-            number,
+            number: life.numbers.next(),
             kind: tasks.kind.clone(),
             queues: life.plan.queues.clone(),
             tasks: Arc::clone(&tasks.names),
             want: want.min(BATCH) as u32,
             turns: std::mem::replace(&mut self.turns, life.plan.turns()),
         };
-        let asked = Instant::now();
-        let taken = {
-            let _at_work = life.at_work("claimer");
-            life.store.take(take).await
-        };
-        let look = match taken {
-            Ok(taken) => {
-                self.turns = taken.turns;
-                self.troubled.reset();
-                life.fine("claiming");
-                if taken.settings.version != self.settings {
-                    self.settings = taken.settings.version;
-                    self.turns.forgive();
-                }
-                if !taken.jobs.is_empty() {
-                    let jobs = taken
-                        .jobs
-                        .into_iter()
-                        .map(|job| self.charge(job, &taken.settings))
-                        .collect();
-                    self.pace.took(asked.elapsed());
-                    life.hand.deal(jobs);
-                    Ok(Look::Jobs)
-                } else if taken.found && (self.turns.benched().len() > benched || self.turns.is_passing()) {
-                    Ok(Look::Benched)
-                } else if taken.found {
-                    Ok(Look::Contended)
-                } else {
-                    Ok(Look::Nothing)
-                }
+        (take, benched)
+    }
+
+    /// What the store answered: jobs go into the hand, and the memory of turns is home again.
+    fn took(&mut self, number: i64, benched: usize, taken: Result<Taken, Error>) -> Result<Look, Error> {
+        let life = self.life;
+        let look = taken.map(|taken| {
+            self.turns = taken.turns;
+            self.troubled.reset();
+            life.fine("claiming");
+            if taken.settings.version != self.settings {
+                self.settings = taken.settings.version;
+                self.turns.forgive();
             }
-            Err(error) => Err(error),
-        };
+            if !taken.jobs.is_empty() {
+                let jobs = taken
+                    .jobs
+                    .into_iter()
+                    .map(|job| self.charge(job, &taken.settings))
+                    .collect();
+                life.hand.deal(jobs);
+                Look::Jobs
+            } else if taken.found && (self.turns.benched().len() > benched || self.turns.is_passing()) {
+                Look::Benched
+            } else if taken.found {
+                Look::Contended
+            } else {
+                Look::Nothing
+            }
+        });
         // Only now may the keeper wonder about jobs of this claim that are not in hand.
         life.numbers.answered(number);
         if !matches!(look, Ok(Look::Contended | Look::Benched)) {
             self.contended.reset();
             self.fruitless = 0;
         }
-        let nothing = matches!(look, Ok(Look::Nothing));
-        life.asleep.store(nothing, Relaxed);
-        if nothing && idle {
-            life.quiet.send_modify(|count| *count += 1);
-        }
+        life.asleep.store(matches!(look, Ok(Look::Nothing)), Relaxed);
         look
     }
 
@@ -297,25 +313,44 @@ impl<'a> Claimer<'a> {
     }
 
     /// Nothing was found. The first time, says so in the store and looks again at once: whoever submits after that
-    /// wakes us. Then sleeps until woken, and looks now and then regardless.
-    async fn sleep(&mut self) {
+    /// wakes us. Then stands by until woken or served, and looks now and then regardless.
+    async fn sleep(&mut self, want: usize) -> Result<Look, Error> {
         let life = self.life;
         self.lucky = 0;
         self.turns.forgive();
         if std::mem::take(&mut self.woken) {
             self.false_alarms = (self.false_alarms + 1).min(6);
         }
-        if !self.dozing {
+        if !self.dozing && !life.store.serves() {
             match life.store.doze(life.incarnation, true).await {
                 Ok(()) => {
                     life.fine("going to sleep");
                     self.dozing = true;
                     self.looks = 0;
-                    return;
+                    return Ok(Look::Nothing);
                 }
                 Err(error) => life.trouble("going to sleep", &error),
             }
         }
+        let slept = Instant::now();
+        let look = self.stand_by(want).await;
+        if self.woken && matches!(look, Ok(Look::Nothing)) {
+            if slept.elapsed() > SECOND {
+                self.false_alarms = 0;
+            }
+            // Jobs that others may run can wake us any number of times a second. One alarm for nothing is usual: what was
+            // taken at the first word of it may be announced once more.
+            if self.false_alarms > 1 {
+                self.rest(Duration::from_millis((1 << self.false_alarms).min(50))).await;
+            }
+        }
+        self.turns.forgive();
+        look
+    }
+
+    /// Leaves a take with the store, until something happens or it is time to look again.
+    async fn stand_by(&mut self, want: usize) -> Result<Look, Error> {
+        let life = self.life;
         let patience = LOOKS
             .get(self.looks)
             .copied()
@@ -328,24 +363,31 @@ impl<'a> Claimer<'a> {
         };
         self.looks += 1;
         let accounts = life.plan.fairness != Fairness::Jobs && *life.hand.size.borrow() > 0;
-        let slept = Instant::now();
-        tokio::select! {
-            () = life.closing.cancelled() => {}
-            () = life.ready.notified() => {
-                self.woken = true;
-                if slept.elapsed() > SECOND {
-                    self.false_alarms = 0;
-                }
-                // Jobs that others may run can wake us any number of times a second. One alarm for nothing is usual:
-                // what was taken at the first word of it may be announced once more.
-                if self.false_alarms > 1 {
-                    self.rest(Duration::from_millis((1 << self.false_alarms).min(50))).await;
-                }
+        // Nothing is held ahead: by the time something comes, the present rate is of the past.
+        let free = life.plan.slots.saturating_sub(life.hand.running());
+        let (take, benched) = self.ask(want.min(free.max(1)));
+        let number = take.number;
+        let (woken, looks) = (&mut self.woken, &mut self.looks);
+        let until = async {
+            tokio::select! {
+                () = life.closing.cancelled() => {}
+                () = life.ready.notified() => *woken = true,
+                () = tokio::time::sleep(patience) => {}
+                () = tokio::time::sleep(SECOND), if accounts => *looks -= 1,
             }
-            () = tokio::time::sleep(patience) => {}
-            () = tokio::time::sleep(SECOND), if accounts => self.looks -= 1,
+        };
+        match life.store.stand_by(take, Box::pin(until)).await {
+            Ok(Stood::Recalled(turns)) => {
+                self.turns = turns;
+                life.numbers.answered(number);
+                Ok(Look::Nothing)
+            }
+            Ok(Stood::Taken(taken)) => {
+                self.woken = true;
+                self.took(number, benched, Ok(taken))
+            }
+            Err(error) => self.took(number, benched, Err(error)),
         }
-        self.turns.forgive();
     }
 
     /// A pause that a shutdown cuts short.

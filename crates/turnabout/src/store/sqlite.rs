@@ -1,7 +1,8 @@
 //! The embedded store: one `SQLite` file, or memory.
 //!
-//! One thread owns the connection that writes; verbs are sent to it, run in batches inside one transaction each, and
-//! are answered when that has committed (`desk.rs`). Reads have a thread and a connection of their own. What a verb
+//! One thread owns the connection that writes; verbs are sent to it (`line.rs`), run in batches inside one transaction each,
+//! and are answered when that has committed (`desk.rs`). Executors with nothing to do leave their takes with it
+//! (`orders.rs`). Reads have a thread and a connection of their own. What a verb
 //! does is in the file of its name; its SQL is in `sql/`.
 
 /// A statement from its file, without the comment above it: statements are looked up by their text.
@@ -28,15 +29,16 @@ mod grabbing;
 mod hooks;
 mod ids;
 mod limits;
+mod line;
 mod logs;
 mod members;
 mod open;
+mod orders;
 mod overview;
 mod peek;
 mod rows;
 mod settings;
 mod settling;
-mod sleepers;
 mod streams;
 mod submitting;
 mod taking;
@@ -51,6 +53,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
@@ -66,11 +69,10 @@ use crate::turn::Charge;
 
 use super::{
     Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting, Settle,
-    Settled, Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Settled, Signal, Standpoint, Stood, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use desk::{Desk, Tx};
 use fault::Fault;
-use sleepers::Sleepers;
 
 /// So many signals may be on their way to a receiver before it is told that it missed some.
 const SIGNALS: usize = 4096;
@@ -93,10 +95,9 @@ const fn without_comment(sql: &'static str) -> &'static str {
 pub struct SqliteStore {
     clock: Clock,
     signals: broadcast::Sender<Signal>,
-    writer: desk::Line,
+    writer: line::Line,
     /// None: reads go to the writer, since nobody else can see into its memory.
-    reader: Option<desk::Line>,
-    sleepers: Sleepers,
+    reader: Option<line::Line>,
     ids: ids::Ids,
     _watcher: Option<watcher::Watcher>,
 }
@@ -110,13 +111,7 @@ impl SqliteStore {
             .await
             .map_err(|panic| open::refused(path, "opening it failed unexpectedly", Some(panic.into())))??;
         let (signals, _) = broadcast::channel(SIGNALS);
-        let sleepers = Sleepers::default();
-        let desk = Desk::new(
-            options.clock.clone(),
-            options.retention,
-            signals.clone(),
-            sleepers.clone(),
-        );
+        let desk = Desk::new(options.clock.clone(), options.retention, signals.clone());
         let no_thread = |e: std::io::Error| open::refused(path, "no thread could be started", Some(e.into()));
         let reader = opened
             .reader
@@ -138,7 +133,6 @@ impl SqliteStore {
             signals,
             writer,
             reader,
-            sleepers,
             ids,
             _watcher: watcher,
         }))
@@ -180,8 +174,16 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn take(&self, take: Take) -> Result<Taken> {
-        self.write("taking jobs", move |tx| taking::take(tx, take)).await
+    async fn take(&self, mut take: Take) -> Result<Taken> {
+        self.write("taking jobs", move |tx| taking::take(tx, &mut take)).await
+    }
+
+    fn serves(&self) -> bool {
+        true
+    }
+
+    async fn stand_by(&self, take: Take, until: BoxFuture<'_, ()>) -> Result<Stood> {
+        self.writer.stand_by(take, until).await
     }
 
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
@@ -265,14 +267,12 @@ impl Store for SqliteStore {
     }
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {
-        self.sleepers.note(executor, false);
         self.write("deregistering an executor", move |tx| members::deregister(tx, executor))
             .await
     }
 
-    /// Noted in this process only: what becomes ready wakes everyone anyway, and who sleeps here can take it at once.
-    async fn doze(&self, executor: Uuid, asleep: bool) -> Result<()> {
-        self.sleepers.note(executor, asleep);
+    /// Nobody needs to know: who sleeps stands by, and what becomes ready wakes everyone in other processes anyway.
+    async fn doze(&self, _executor: Uuid, _asleep: bool) -> Result<()> {
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
@@ -16,7 +17,7 @@ use crate::lifecycle::Event;
 use crate::log::Line;
 use crate::store::{
     Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting, Settle,
-    Settled, Signal, Standpoint, Store, Submitted, Take, Taken, Which,
+    Settled, Signal, Standpoint, Stood, Store, Submitted, Take, Taken, Which,
 };
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -123,6 +124,18 @@ impl Store for Counting {
 
     async fn take(&self, take: Take) -> Result<Taken> {
         self.call("take", self.inner.take(take)).await
+    }
+
+    fn serves(&self) -> bool {
+        self.silence.is_none() && self.inner.serves()
+    }
+
+    async fn stand_by(&self, take: Take, until: BoxFuture<'_, ()>) -> Result<Stood> {
+        if self.silence.is_some() {
+            until.await;
+            return Ok(Stood::Recalled(take.turns));
+        }
+        self.call("stand_by", self.inner.stand_by(take, until)).await
     }
 
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {

@@ -90,10 +90,10 @@ pub(super) fn promote(tx: &mut Tx<'_>, limit: u32) -> Result<Promoted, Fault> {
             };
             entering.add(tx, key, seq, id)?;
             tx.changed(id);
+            tx.ready(task);
             promoted.jobs += 1;
         }
         entering.write(tx)?;
-        tx.ready();
     }
     let next: Option<i64> = tx
         .connection

@@ -4,8 +4,8 @@
 //! callers, the fewer commits. Each verb but the first stands in a savepoint, so that one's error (or panic) undoes only
 //! itself; when the commit fails, everyone is told so and nothing has happened.
 //!
-//! When a verb has made jobs ready while an executor here sleeps, that is woken before the commit and gets a moment to
-//! take them in the same transaction (`sleepers.rs`): the job then starts after one commit, not two.
+//! Executors that found nothing stand by (`orders.rs`). When a verb has made jobs ready, the writer takes them for those in
+//! the same transaction: the job then starts after one commit, not two.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,20 +14,19 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::Connection;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::broadcast;
 
 use super::fault::{Broken, Fault};
 use super::feed::{self, Told, Watching};
+use super::line::{Line, Sent, Verb, line};
+use super::orders::{Orders, Ready};
 use super::settings;
-use super::sleepers::Sleepers;
 use crate::clock::Clock;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::group::Settings;
 use crate::job::{Brief, JobId};
 use crate::store::Signal;
 
-/// So many callers may stand in line; further ones wait before they get in.
-const LINE: usize = 1024;
 /// So many verbs share a commit at the most.
 const BATCH: usize = 128;
 
@@ -66,9 +65,14 @@ impl Tx<'_> {
         Ok(read)
     }
 
-    /// Someone may find something to do now.
-    pub(super) fn ready(&mut self) {
-        self.outbox.ready = true;
+    /// Those who know this task may find something to do now.
+    pub(super) fn ready(&mut self, task: &str) {
+        self.outbox.ready.note(task);
+    }
+
+    /// Anyone may find something to do now.
+    pub(super) fn all_ready(&mut self) {
+        self.outbox.ready = Ready::All;
     }
 
     /// A job was parked.
@@ -119,7 +123,7 @@ impl Tx<'_> {
 /// Signals that wait for a commit: one `Ready` and the nearest `Due`, however many jobs there were.
 #[derive(Default)]
 struct Outbox {
-    ready: bool,
+    ready: Ready,
     owed: bool,
     due: Option<Duration>,
     jobs: Vec<Signal>,
@@ -128,7 +132,7 @@ struct Outbox {
 
 impl Outbox {
     fn add(&mut self, mut other: Self) {
-        self.ready |= other.ready;
+        self.ready.add(other.ready);
         self.owed |= other.owed;
         self.due = self.due.into_iter().chain(other.due).min();
         self.jobs.append(&mut other.jobs);
@@ -138,111 +142,11 @@ impl Outbox {
     /// Nobody listening is no error.
     fn send(self, signals: &broadcast::Sender<Signal>) {
         let due = self.due.map(Signal::Due);
-        let ready = self.ready.then_some(Signal::Ready);
+        let ready = self.ready.any().then_some(Signal::Ready);
         let owed = self.owed.then_some(Signal::Owed);
         for signal in self.jobs.into_iter().chain(owed).chain(due).chain(ready) {
             let _ = signals.send(signal);
         }
-    }
-}
-
-/// A verb on its way through the line.
-trait Verb: Send {
-    /// Runs it; says whether what it wrote is to be kept.
-    fn run(&mut self, tx: &mut Tx<'_>) -> bool;
-    /// Tells the caller, once it is known what became of the transaction.
-    fn answer(self: Box<Self>, end: Result<(), Broken>);
-}
-
-struct Call<T, F> {
-    doing: &'static str,
-    verb: Option<F>,
-    outcome: Option<Result<T, Fault>>,
-    reply: oneshot::Sender<Result<T>>,
-}
-
-impl<T, F> Verb for Call<T, F>
-where
-    T: Send,
-    F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send,
-{
-    fn run(&mut self, tx: &mut Tx<'_>) -> bool {
-        self.outcome = self.verb.take().map(|verb| verb(tx));
-        matches!(self.outcome, Some(Ok(_)))
-    }
-
-    fn answer(self: Box<Self>, end: Result<(), Broken>) {
-        let answer = match (self.outcome, end) {
-            (Some(Err(fault)), _) => Err(fault.told(self.doing)),
-            (_, Err(broken)) => Err(broken.told(self.doing)),
-            (Some(Ok(value)), Ok(())) => Ok(value),
-            (None, Ok(())) => Err(Error::Store {
-                doing: self.doing,
-                cause: "it panicked, which is a fault in this program; see its log".into(),
-                transient: false,
-            }),
-        };
-        // A caller who no longer waits does not want to know.
-        let _ = self.reply.send(answer);
-    }
-}
-
-/// The way to a thread. It ends when all of these are gone.
-#[derive(Clone)]
-pub(super) struct Line {
-    sender: mpsc::Sender<Box<dyn Verb>>,
-}
-
-impl std::fmt::Debug for Line {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Line")
-    }
-}
-
-impl Line {
-    /// Runs a verb on the thread and waits for its answer.
-    pub(super) async fn call<T, F>(&self, doing: &'static str, verb: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
-    {
-        let (call, answer) = Self::prepare(doing, verb);
-        let gone = || Broken::closed().told(doing);
-        self.sender.send(call).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
-    }
-
-    /// As [`Line::call`], for a thread that may block.
-    pub(super) fn call_blocking<T, F>(&self, doing: &'static str, verb: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
-    {
-        let (call, answer) = Self::prepare(doing, verb);
-        let gone = || Broken::closed().told(doing);
-        self.sender.blocking_send(call).map_err(|_| gone())?;
-        answer.blocking_recv().map_err(|_| gone())?
-    }
-
-    /// How many verbs stand in line.
-    #[cfg(test)]
-    pub(super) fn waiting(&self) -> usize {
-        self.sender.max_capacity() - self.sender.capacity()
-    }
-
-    fn prepare<T, F>(doing: &'static str, verb: F) -> (Box<dyn Verb>, oneshot::Receiver<Result<T>>)
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
-    {
-        let (reply, answer) = oneshot::channel();
-        let call = Call {
-            doing,
-            verb: Some(verb),
-            outcome: None,
-            reply,
-        };
-        (Box::new(call), answer)
     }
 }
 
@@ -252,23 +156,16 @@ pub(super) struct Desk {
     clock: Clock,
     retention: Duration,
     signals: broadcast::Sender<Signal>,
-    sleepers: Sleepers,
     known: Option<Arc<Settings>>,
     watching: Watching,
 }
 
 impl Desk {
-    pub(super) fn new(
-        clock: Clock,
-        retention: Duration,
-        signals: broadcast::Sender<Signal>,
-        sleepers: Sleepers,
-    ) -> Self {
+    pub(super) fn new(clock: Clock, retention: Duration, signals: broadcast::Sender<Signal>) -> Self {
         Self {
             clock,
             retention,
             signals,
-            sleepers,
             known: None,
             watching: Watching::default(),
         }
@@ -292,12 +189,24 @@ impl Desk {
         begin: &'static str,
         at_once: usize,
     ) -> std::io::Result<Line> {
-        let (sender, mut line) = mpsc::channel::<Box<dyn Verb>>(LINE);
+        let (to, mut line) = line();
         thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let mut sent = Vec::with_capacity(at_once);
             let mut batch = Vec::with_capacity(at_once);
-            while line.blocking_recv_many(&mut batch, at_once) > 0 {
+            let mut orders = Orders::default();
+            while line.blocking_recv_many(&mut sent, at_once) > 0 {
+                for what in sent.drain(..) {
+                    match what {
+                        Sent::Verb(verb) => batch.push(verb),
+                        Sent::Order(order) => orders.add(order),
+                        Sent::Recall(number) => orders.recall(number),
+                    }
+                }
+                if batch.is_empty() && !orders.wait() {
+                    continue;
+                }
                 let mut outbox = Outbox::default();
-                let end = self.run(&connection, begin, &mut line, &mut batch, &mut outbox);
+                let end = self.run(&connection, begin, &mut batch, &mut orders, &mut outbox);
                 if let Err(broken) = &end {
                     tracing::warn!(
                         ?broken,
@@ -306,6 +215,8 @@ impl Desk {
                     );
                 }
                 let committed = end.is_ok();
+                // First those for whom a job can start.
+                orders.answer(&end);
                 for verb in batch.drain(..) {
                     verb.answer(end.clone());
                 }
@@ -314,36 +225,35 @@ impl Desk {
                 }
             }
         })?;
-        Ok(Line { sender })
+        Ok(to)
     }
 
-    /// Runs a batch in one transaction, with whoever comes to join it.
+    /// Runs a batch in one transaction, and then the orders of those who may find something now.
     fn run(
         &mut self,
         connection: &Connection,
         begin: &str,
-        line: &mut mpsc::Receiver<Box<dyn Verb>>,
-        batch: &mut Vec<Box<dyn Verb>>,
+        batch: &mut [Box<dyn Verb>],
+        orders: &mut Orders,
         outbox: &mut Outbox,
     ) -> Result<(), Broken> {
         statement(connection, begin)?;
-        let end = self.run_all(connection, begin, batch, outbox, true).and_then(|()| {
-            if outbox.ready && batch.len() < BATCH && self.sleepers.any() {
-                // Signals may come too often, so this one may come too early.
-                outbox.ready = false;
-                let _ = self.signals.send(Signal::Ready);
-                if let Some(verb) = self.sleepers.wait(line) {
-                    batch.push(verb);
-                    let last = batch.len() - 1;
-                    self.run_all(connection, begin, &mut batch[last..], outbox, false)?;
+        let mut first = true;
+        let verbs = batch.iter_mut().map(|verb| |tx: &mut Tx<'_>| verb.run(tx));
+        let end = self
+            .run_all(connection, begin, verbs, outbox, &mut first)
+            .and_then(|()| {
+                orders.wake(&outbox.ready);
+                let woken = orders.woken().map(|order| |tx: &mut Tx<'_>| order.run(tx));
+                self.run_all(connection, begin, woken, outbox, &mut first)
+            })
+            .and_then(|()| {
+                if !outbox.told.is_empty() {
+                    feed::write(connection, self.clock.now(), &mut outbox.told)?;
                 }
-            }
-            if !outbox.told.is_empty() {
-                feed::write(connection, self.clock.now(), &mut outbox.told)?;
-            }
-            statement(connection, "COMMIT")?;
-            Ok(())
-        });
+                statement(connection, "COMMIT")?;
+                Ok(())
+            });
         if end.is_err() {
             self.watching.forget();
             // What was read or set in a transaction that did not happen must not be believed.
@@ -359,14 +269,14 @@ impl Desk {
         &mut self,
         connection: &Connection,
         begin: &str,
-        batch: &mut [Box<dyn Verb>],
+        verbs: impl Iterator<Item = impl FnOnce(&mut Tx<'_>) -> bool>,
         outbox: &mut Outbox,
-        mut first: bool,
+        first: &mut bool,
     ) -> Result<(), Broken> {
-        for verb in batch {
+        for verb in verbs {
             // The first verb needs no savepoint: its error undoes the transaction. (Under a savepoint SQLite keeps a
             // journal for each statement, which makes large batches slower by a tenth.)
-            if !first {
+            if !*first {
                 statement(connection, "SAVEPOINT verb")?;
             }
             let mut tx = Tx {
@@ -379,7 +289,7 @@ impl Desk {
                 watching: &mut self.watching,
                 outbox: Outbox::default(),
             };
-            let kept = catch_unwind(AssertUnwindSafe(|| verb.run(&mut tx))).unwrap_or(false);
+            let kept = catch_unwind(AssertUnwindSafe(|| verb(&mut tx))).unwrap_or(false);
             let sent = tx.outbox;
             // Some errors (a full disk, for one) end the whole transaction, with what the others wrote.
             if connection.is_autocommit() {
@@ -390,12 +300,12 @@ impl Desk {
             } else {
                 self.known = None;
                 self.watching.forget();
-                statement(connection, if first { "ROLLBACK" } else { "ROLLBACK TO verb" })?;
+                statement(connection, if *first { "ROLLBACK" } else { "ROLLBACK TO verb" })?;
             }
-            if !first {
+            if !*first {
                 statement(connection, "RELEASE verb")?;
             } else if kept {
-                first = false;
+                *first = false;
             } else {
                 statement(connection, begin)?;
             }

@@ -89,7 +89,7 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
         connection.execute(sql!("cap_forget"), params![kind, name])?;
     }
     connection.execute(sql!("settings_changed"), [])?;
-    tx.ready();
+    tx.all_ready();
     Ok(())
 }
 

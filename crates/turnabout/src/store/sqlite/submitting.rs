@@ -85,7 +85,7 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
                     task: common.task,
                 };
                 entering.add(tx, key, seq, job.id)?;
-                tx.ready();
+                tx.ready(&job.task);
             }
             Some(due) => tx.parked(until(tx.now, due)),
         }

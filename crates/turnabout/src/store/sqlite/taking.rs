@@ -15,7 +15,8 @@ use crate::lifecycle::{Event, Policy, Standing, decide};
 use crate::store::{Take, Taken};
 use crate::turn::{Peeked, Pick, Ring, Round, interleave};
 
-pub(super) fn take(tx: &mut Tx<'_>, take: Take) -> Result<Taken, Fault> {
+/// Takes what it can. The memory of turns is moved out of `take`.
+pub(super) fn take(tx: &mut Tx<'_>, take: &mut Take) -> Result<Taken, Fault> {
     if !members::is_registered(tx, take.executor)? {
         return Err(Error::LeaseLost.into());
     }
@@ -34,7 +35,14 @@ pub(super) fn take(tx: &mut Tx<'_>, take: Take) -> Result<Taken, Fault> {
     }
     let peeked = Peeked::merge(&ring, peeks);
 
-    let mut round = Round::begin(take.turns, &ring, peeked, take.want, &take.tasks, &settings);
+    let mut round = Round::begin(
+        std::mem::take(&mut take.turns),
+        &ring,
+        peeked,
+        take.want,
+        &take.tasks,
+        &settings,
+    );
     if round.ring != ring {
         move_ring(tx, &take.kind, &round.ring)?;
     }

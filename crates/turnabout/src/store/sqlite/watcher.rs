@@ -11,8 +11,9 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::broadcast;
 
-use super::desk::{Line, Tx};
+use super::desk::Tx;
 use super::fault::Fault;
+use super::line::Line;
 use super::rows::uuid;
 use crate::job::JobId;
 use crate::store::Signal;
@@ -44,37 +45,35 @@ pub(super) fn watch(log: PathBuf, signals: broadcast::Sender<Signal>, writer: &L
                     continue;
                 }
                 // A failing look is repeated at the next period, since the stamp is not remembered.
-                let Ok((now, news)) = writer.call_blocking("looking for other processes", move |tx| look(tx, version))
-                else {
+                let Ok(now) = writer.call_blocking("looking for other processes", move |tx| look(tx, version)) else {
                     continue;
                 };
                 // Time stamps are coarse: a write right after this look could leave the same one, so a young stamp is
                 // not trusted and looked at again.
                 seen = found.filter(|(written, _)| written.elapsed().is_ok_and(|age| age > YOUNG));
                 version = Some(now);
-                for signal in news {
-                    let _ = signals.send(signal);
-                }
             }
         })?;
     Ok(Watcher { _alive: alive })
 }
 
-/// The version of the data and, if others have changed it, what may have come of that. They could have submitted,
-/// parked or released anything, which those who are told will look up; whom they asked to stop is looked up here.
-fn look(tx: &mut Tx<'_>, seen: Option<i64>) -> Result<(i64, Vec<Signal>), Fault> {
+/// The version of the data. If others have changed it, everyone here is told, and served who stands by: they could have
+/// submitted, parked or released anything, which those who are told will look up; whom they asked to stop is looked up here.
+fn look(tx: &mut Tx<'_>, seen: Option<i64>) -> Result<i64, Fault> {
     let version = tx
         .connection
         .pragma_query_value(None, "data_version", |row| row.get(0))?;
     if seen == Some(version) {
-        return Ok((version, Vec::new()));
+        return Ok(version);
     }
-    let mut news = vec![Signal::Ready, Signal::Due(Duration::ZERO)];
-    let mut statement = tx.connection.prepare_cached(sql!("cancelling"))?;
+    tx.all_ready();
+    tx.parked(Duration::ZERO);
+    let connection = tx.connection;
+    let mut statement = connection.prepare_cached(sql!("cancelling"))?;
     for id in statement.query_map([], |row| uuid(row, 0))? {
-        news.push(Signal::Cancel(JobId(id?)));
+        tx.cancel(JobId(id?));
     }
-    Ok((version, news))
+    Ok(version)
 }
 
 fn stamp(log: &Path) -> Option<(SystemTime, u64)> {

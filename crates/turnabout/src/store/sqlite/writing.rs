@@ -97,7 +97,7 @@ pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &L
             let seq = if job.due.is_some() { next_seq(tx, 1)? } else { job.seq };
             update(tx, job, change, report, Spot::Lane(lane, seq))?;
             streams::enter(tx, job.stream(lane), seq, job.id)?;
-            tx.ready();
+            tx.ready(job.task);
         }
         Place::Parked(delay) => {
             update(tx, job, change, report, Spot::Due(after(tx.now, delay)))?;
@@ -231,7 +231,7 @@ pub(super) fn write_ended(tx: &mut Tx<'_>, found: &Found, change: &Change) -> Re
         }
         let job = Live::from(found);
         streams::enter(tx, job.stream(lane), seq, job.id)?;
-        tx.ready();
+        tx.ready(job.task);
     } else {
         for sql in [sql!("forget_log"), sql!("forget_attempts")] {
             tx.connection.prepare_cached(sql)?.execute([bytes(&found.job.id.0)])?;
@@ -258,7 +258,7 @@ fn free(tx: &mut Tx<'_>, group: &str, task: &str) -> Result<(), Fault> {
     let settings = tx.settings()?;
     for cap in settings::caps(&settings, group, task) {
         add_to_cap(tx, &cap, -1)?;
-        tx.ready();
+        tx.all_ready();
     }
     Ok(())
 }

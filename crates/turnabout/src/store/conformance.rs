@@ -25,6 +25,7 @@ mod rotation;
 mod settings;
 mod several;
 mod signals;
+mod standing;
 mod submit;
 mod unknown;
 mod wishes;

@@ -8,6 +8,8 @@ use crate::store::conformance::cases;
 cases![
     an_idle_executor_makes_fewer_than_two_calls_a_second,
     a_submit_wakes_an_idle_executor,
+    idle_executors_with_different_tasks_each_get_their_jobs,
+    an_executor_that_stands_by_shuts_down_at_once,
     an_outage_is_waited_out_and_health_says_so,
     outcomes_survive_an_outage,
     an_outcome_that_cannot_be_stored_is_a_failure,
@@ -40,6 +42,47 @@ async fn a_submit_wakes_an_idle_executor(world: &World) {
         assert_eq!(ended(&jobs, job).await.state, State::Success);
     }
     executor.shutdown(Duration::ZERO).await;
+}
+
+async fn idle_executors_with_different_tasks_each_get_their_jobs(world: &World) {
+    let jobs = jobs_of(world);
+    let (stage, mut seats) = stage();
+    let one = Executor::new(&jobs).task(echo).start().await.expect("it starts");
+    let two = player(&jobs, stage, 2).await;
+    one.drained().await.expect("drained");
+    two.drained().await.expect("drained");
+    for i in 0..5 {
+        let played = jobs.submit(Play(i.to_string())).await.expect("submitted").id;
+        assert_eq!(seats.next().await, (i.to_string(), played));
+        let echoed = jobs.submit(Echo(i.to_string())).await.expect("submitted").id;
+        assert_eq!(ended(&jobs, echoed).await.state, State::Success);
+        jobs.cancel(played).await.expect("cancelled");
+        ended(&jobs, played).await;
+    }
+    one.shutdown(Duration::ZERO).await;
+    two.shutdown(Duration::ZERO).await;
+}
+
+/// Once it stands by for an hour: that comes after a few looks, in real time.
+async fn an_executor_that_stands_by_shuts_down_at_once(world: &World) {
+    let store = Counting::new(&world.store);
+    let jobs = Jobs::on(store.clone());
+    let executor = Executor::new(&jobs).task(echo);
+    let executor = executor.lease(Duration::from_hours(1), Duration::from_hours(3));
+    let executor = executor
+        .wake_up(Duration::from_hours(1))
+        .start()
+        .await
+        .expect("it starts");
+    let mut stood = 0;
+    within(async {
+        while stood < 4 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            stood += store.calls().get("stand_by").copied().unwrap_or(0);
+        }
+    })
+    .await;
+    within(executor.shutdown(Duration::from_hours(1))).await;
 }
 
 async fn an_outage_is_waited_out_and_health_says_so(world: &World) {

@@ -77,19 +77,8 @@ impl Exec {
 
     /// Takes up to `want` jobs; says, too, whether anything was ready.
     pub(crate) async fn try_take(&mut self, want: u32) -> Result<(Vec<Claimed>, bool)> {
-        self.number += 1;
-        let taken = self
-            .store
-            .take(Take {
-                executor: self.incarnation,
-                number: self.number,
-                kind: self.kind.clone(),
-                queues: self.queues.clone(),
-                tasks: self.tasks.clone(),
-                want,
-                turns: self.turns.clone(),
-            })
-            .await?;
+        let take = self.ask(want);
+        let taken = self.store.take(take).await?;
         self.turns = taken.turns;
         assert!(taken.jobs.len() <= want as usize, "no more than wanted");
         assert!(
@@ -100,6 +89,20 @@ impl Exec {
             assert_eq!(job.number, self.number, "each claim has its number");
         }
         Ok((taken.jobs, taken.found))
+    }
+
+    /// What it says when it asks for jobs.
+    pub(crate) fn ask(&mut self, want: u32) -> Take {
+        self.number += 1;
+        Take {
+            executor: self.incarnation,
+            number: self.number,
+            kind: self.kind.clone(),
+            queues: self.queues.clone(),
+            tasks: self.tasks.clone(),
+            want,
+            turns: self.turns.clone(),
+        }
     }
 
     /// Takes one job, which must be there.

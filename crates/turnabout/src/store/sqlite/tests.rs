@@ -15,6 +15,7 @@ use crate::turn::{Fairness, Scheme, Turns};
 
 mod life;
 mod plans;
+mod standing;
 mod streams;
 
 async fn memory() -> Arc<SqliteStore> {

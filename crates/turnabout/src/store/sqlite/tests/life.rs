@@ -35,17 +35,22 @@ impl Hand {
         }
     }
 
-    pub(super) async fn try_take(&mut self, want: u32) -> Result<Taken> {
+    /// What it says when it asks for jobs of these tasks.
+    pub(super) fn ask(&mut self, want: u32, tasks: &[&str]) -> Take {
         self.number += 1;
-        let take = Take {
+        Take {
             executor: self.executor,
             number: self.number,
             kind: "kind".to_owned(),
             queues: vec!["default".to_owned()],
-            tasks: Arc::new(HashSet::from(["mail".to_owned(), "pdf".to_owned()])),
+            tasks: Arc::new(tasks.iter().map(|task| (*task).to_owned()).collect()),
             want,
             turns: self.turns.clone(),
-        };
+        }
+    }
+
+    pub(super) async fn try_take(&mut self, want: u32) -> Result<Taken> {
+        let take = self.ask(want, &["mail", "pdf"]);
         let taken = self.store.take(take).await?;
         self.turns = taken.turns.clone();
         Ok(taken)

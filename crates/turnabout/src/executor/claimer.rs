@@ -384,7 +384,10 @@ impl<'a> Claimer<'a> {
             }
             Ok(Stood::Taken(taken)) => {
                 self.woken = true;
-                self.took(number, benched, Ok(taken))
+                let look = self.took(number, benched, Ok(taken));
+                // The slot that was woken on this thread goes first: its job was waited for, more may or may not come.
+                tokio::task::yield_now().await;
+                look
             }
             Err(error) => self.took(number, benched, Err(error)),
         }

@@ -198,7 +198,7 @@ impl Desk {
                 for what in sent.drain(..) {
                     match what {
                         Sent::Verb(verb) => batch.push(verb),
-                        Sent::Order(order) => orders.add(order),
+                        Sent::Order(order) => orders.add(*order),
                         Sent::Recall(number) => orders.recall(number),
                     }
                 }

@@ -16,7 +16,7 @@ const LINE: usize = 1024;
 pub(super) enum Sent {
     Verb(Box<dyn Verb>),
     /// An executor stands by from now on.
-    Order(Order),
+    Order(Box<Order>),
     /// Whoever gave the order with this number wants it back.
     Recall(u64),
 }
@@ -114,7 +114,10 @@ impl Line {
         let gone = || Broken::closed().told(super::orders::DOING);
         let (order, mut answer) = Order::new(take);
         let number = order.number;
-        self.sender.send(Sent::Order(order)).await.map_err(|_| gone())?;
+        self.sender
+            .send(Sent::Order(Box::new(order)))
+            .await
+            .map_err(|_| gone())?;
         let came = tokio::select! {
             biased;
             came = &mut answer => came,

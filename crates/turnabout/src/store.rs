@@ -11,7 +11,6 @@ pub(crate) mod model;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ use crate::lifecycle::{Change, Event, Policy, Refusal, Standing, decide};
 use crate::log::Line;
 use crate::task::{Isolation, TaskSettings};
 use crate::transaction::Transaction;
-use crate::turn::{Charge, Turns};
+use crate::turn::Charge;
 
 mod ids;
 mod new_job;
@@ -40,53 +39,14 @@ mod options;
 pub mod overview;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod take;
 mod telling;
 
 pub use ids::{IdLock, Occupied};
 pub use new_job::{MaxUnfinished, NewJob, Submitted};
 pub use options::StoreOptions;
+pub use take::{Stood, Take, Taken};
 pub use telling::{LogEnd, LogLines, Report};
-
-/// An executor asks for jobs.
-#[derive(Clone, Debug)]
-pub struct Take {
-    /// Its incarnation. If that is not registered (any longer) nothing is taken: [`Error::LeaseLost`](crate::Error).
-    pub executor: Uuid,
-    /// The number of this claim; the executor counts up.
-    pub number: i64,
-    /// The kind of executor, which names the place in the ring: same queues, same tasks.
-    pub kind: String,
-    /// Its queues.
-    pub queues: Vec<String>,
-    /// The tasks that it knows.
-    pub tasks: std::sync::Arc<HashSet<String>>,
-    /// How many jobs it wants.
-    pub want: u32,
-    /// Its memory of turns. Comes back in [`Taken`]; lost on an error, which harms nobody.
-    pub turns: Turns,
-}
-
-/// What an executor got.
-#[derive(Debug)]
-pub struct Taken {
-    /// The jobs, in the order in which they should start.
-    pub jobs: Vec<Claimed>,
-    /// Its memory of turns, moved on.
-    pub turns: Turns,
-    /// Whether anything was ready when the store looked. If not, the executor may sleep.
-    pub found: bool,
-    /// The settings that were in force.
-    pub settings: std::sync::Arc<Settings>,
-}
-
-/// What came of a take that an executor left with the store.
-#[derive(Debug)]
-pub enum Stood {
-    /// It was run, and brought this: perhaps nothing, as everyone may be woken for nothing.
-    Taken(Taken),
-    /// It was given back without having brought anything; this is the memory of turns that was in it.
-    Recalled(Turns),
-}
 
 /// A change that an executor wants to write to a job that it holds.
 #[derive(Clone, Debug, PartialEq)]

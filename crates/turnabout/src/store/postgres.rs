@@ -59,6 +59,8 @@ mod take;
 mod tests;
 pub(crate) mod tls;
 mod transactions;
+#[cfg(test)]
+mod trial;
 
 use connect::{failed, no_connection};
 use insert::together::Together;
@@ -68,6 +70,8 @@ use patience::{MORE_PATIENCE, PATIENCE};
 use sql::Sql;
 use stock::Memory;
 use tls::Tls;
+#[cfg(test)]
+use trial::Trial;
 
 /// Jobs in a `PostgreSQL` database.
 pub struct PostgresStore {
@@ -101,26 +105,6 @@ pub struct PostgresStore {
     feed: feed::Feed,
     #[cfg(test)]
     pub(crate) trial: Trial,
-}
-
-/// For tests: ways that would not be taken otherwise, and whether they were.
-#[cfg(test)]
-#[derive(Default)]
-pub(crate) struct Trial {
-    /// Every peek goes by the marks, as far as there are any.
-    by_marks: AtomicBool,
-    /// Every take tries to have all that is ready at once.
-    whole: AtomicBool,
-    /// How many takes had all that was ready (be it nothing) at once.
-    pub(crate) taken_whole: Arc<std::sync::atomic::AtomicUsize>,
-}
-
-#[cfg(test)]
-impl Trial {
-    pub(crate) fn say(&self, by_marks: bool, whole: bool) {
-        self.by_marks.store(by_marks, Ordering::Relaxed);
-        self.whole.store(whole, Ordering::Relaxed);
-    }
 }
 
 /// So many signals wait for a slow receiver; past that it is told that some are missing, and looks for itself.

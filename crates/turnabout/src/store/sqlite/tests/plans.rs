@@ -62,7 +62,7 @@ async fn no_hot_statement_walks_a_table() {
     );
     assert_eq!(
         empty[1].1,
-        "SEARCH s USING INDEX streams (queue=? AND group=? AND lane=? AND task=?); \
+        "SEARCH s USING INTEGER PRIMARY KEY (rowid=?); \
          SEARCH r USING PRIMARY KEY (stream=? AND seq>?); SEARCH j USING PRIMARY KEY (id=?)"
     );
     submit(

@@ -10,6 +10,7 @@ use super::*;
 cases![
     a_take_that_is_dropped_keeps_nothing_locked,
     a_job_that_commits_late_is_taken_soon,
+    promoted_jobs_queue_up_as_they_became_due_whatever_the_server_knows_of_the_table,
 ];
 
 /// A future that is given up after it was polled so often.
@@ -78,4 +79,31 @@ async fn a_job_that_commits_late_is_taken_soon(place: &Place) {
         assert!(began.elapsed() < Duration::from_secs(10), "it is never taken");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// Of a small table that it knows, the server reads the rows in an order of its own.
+async fn promoted_jobs_queue_up_as_they_became_due_whatever_the_server_knows_of_the_table(place: &Place) {
+    let store = place.open().await;
+    let client = place.client().await;
+    let later = NewJob {
+        when: crate::job::When::After(Duration::from_hours(1)),
+        ..job("a")
+    };
+    let jobs: Vec<NewJob> = (0..8)
+        .map(|_| NewJob {
+            id: JobId::new(),
+            ..later.clone()
+        })
+        .collect();
+    let mut ids = add(&store, jobs).await;
+    ids.sort_unstable();
+    let due = "update turnabout.job j set due = now() - r.rank * interval '1 second'
+        from (select id, rank() over (order by id) from turnabout.job) r where r.id = j.id;
+        analyze turnabout.job";
+    place.run(&client, due).await;
+    assert_eq!(store.promote(100).await.expect("promote works").jobs, 8);
+    let mut exec = executor(&store, &["work"]).await;
+    let mut taken: Vec<JobId> = exec.take(8).await.iter().map(|job| job.id).collect();
+    taken.reverse();
+    assert_eq!(taken, ids, "the last one was due first");
 }

@@ -82,7 +82,8 @@ fn connect(path: &str) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", false)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    // In KiB. It is most of the memory that an executor needs: with 32 MiB that was 75, and 1,000 groups were no faster.
+    // In KiB. Most of the memory that an executor needs: 75 MiB in all with a cache of 32, 61 with this. Twice as much is
+    // faster where jobs of 10,000 groups wait.
     connection.pragma_update(None, "cache_size", -18_432)?;
     // A page that is written again and again goes from the log into the file less often.
     connection.pragma_update(None, "wal_autocheckpoint", 8_000)?;

@@ -78,9 +78,10 @@ impl Hearing {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A message to ourselves has arrived. It is no longer missed by the time anyone learns of it.
     fn heard(&self, number: u64) {
-        self.heard.send_modify(|heard| *heard = number.max(*heard));
         self.missing().take_if(|(missing, _)| *missing <= number);
+        self.heard.send_modify(|heard| *heard = number.max(*heard));
     }
 }
 

@@ -40,7 +40,8 @@ macro_rules! statements {
     };
 }
 statements! {
-    alive, attempts, beat, bury, caps, catch_up_ring, check, claim, claim_heads, claim_merged, clock, copy, count, counts, days,
+    alive, attempts, beat, bury, caps, catch_up_ring, check, claim, claim_heads, claim_merged, clock, copy, count, count_claimed,
+    counts, days,
     delete, deregister, detached, doze, drain, draw, draw_seqs, end_within, ended, enter, executors, expired, feed,
     fill_caps, finish, fold_freed, forget, forget_owed, forget_reports, gate, give_back, glance, grab, group_limits,
     group_sums, held, hints, holders, hooked, insert, insert_plain, limit_group, limit_task, lines, list, lock,

@@ -112,10 +112,11 @@ impl PostgresStore {
             };
         }
         if !caps.is_empty() {
-            tx.client()
-                .batch_execute("commit")
+            let failed = failed("claiming jobs");
+            tx.execute(&self.sql.count_claimed, &[&executor, &number])
                 .await
-                .map_err(failed("claiming jobs"))?;
+                .map_err(&failed)?;
+            tx.client().batch_execute("commit").await.map_err(&failed)?;
         }
         drop(tx.finish());
         self.all_marks().entry(executor).or_default().claimed(begun.elapsed());
@@ -240,6 +241,7 @@ impl PostgresStore {
         let claim_merged = tx.prepare(&self.sql.claim_merged).await?;
         let claim_heads = tx.prepare(&self.sql.claim_heads).await?;
         let draw = tx.prepare(&self.sql.draw).await?;
+        let count_claimed = tx.prepare(&self.sql.count_claimed).await?;
         let anything = !places.is_empty() || !single.is_empty() || !merged.is_empty();
         let moved = async {
             if let Before::Peek(kind, Some(ring)) = &before {
@@ -295,21 +297,29 @@ impl PostgresStore {
             ];
             tx.client().query(&claim_merged, &params).await
         };
-        let committed = async {
-            match &before {
-                Before::Locks => Ok(()),
-                _ if anything => tx.client().batch_execute("commit").await,
-                _ => Ok(()),
+        // A transaction that stays open counts what it has claimed at its end.
+        let ends = anything && !matches!(before, Before::Locks);
+        let counted = async {
+            if ends {
+                tx.client().execute(&count_claimed, &[&executor, &number]).await?;
             }
+            Ok::<_, tokio_postgres::Error>(())
         };
-        let (moved, unlocked, begun, drawn, seen, first, second, committed) =
-            futures_util::join!(moved, unlocked, begun, drawn, seen, first, second, committed);
+        let committed = async {
+            if ends {
+                tx.client().batch_execute("commit").await?;
+            }
+            Ok::<_, tokio_postgres::Error>(())
+        };
+        let (moved, unlocked, begun, drawn, seen, first, second, counted, committed) =
+            futures_util::join!(moved, unlocked, begun, drawn, seen, first, second, counted, committed);
         moved?;
         unlocked?;
         begun?;
         let mut rows = seen?;
         rows.append(&mut first?);
         rows.append(&mut second?);
+        counted?;
         committed?;
         Ok((rows, drawn?))
     }

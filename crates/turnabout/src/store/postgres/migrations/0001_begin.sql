@@ -4,7 +4,7 @@
 -- order as SQLite. The wide columns come last.
 create sequence turnabout.job_seq;
 create table turnabout.job (
-    id            uuid primary key,
+    id            uuid primary key with (fillfactor = 45),  -- a claim makes a second entry, beside the first
     seq           bigint not null default nextval('turnabout.job_seq'),  -- place in its lane
     submitted     timestamptz not null,
     due           timestamptz,               -- parked until then
@@ -46,7 +46,7 @@ create table turnabout.job (
 -- so that jobs of unknown tasks are stepped over.
 create index job_ready on turnabout.job (queue, "group", lane, task, seq) where executor is null and due is null;
 create index job_parked on turnabout.job (due) where due is not null;
-create index job_held on turnabout.job (executor) where executor is not null;
+create index job_held on turnabout.job (executor, claim) where executor is not null;
 create index job_expiring on turnabout.job (expires) where expires is not null and executor is null;
 create unique index job_unique on turnabout.job ("group", task, unique_key) where unique_key is not null;
 -- Only jobs that come under a limit on unfinished jobs: what submits count.

@@ -17,24 +17,10 @@ chosen as materialized (
         for update skip locked
     ) j
     where exists (select from alive)
-),
-claimed as (
-    -- The rows are locked, so they are where they were: no second walk of an index.
-    update turnabout.job j
-    set executor = $1, claim = $2, state = $3, reason = null
-    where j.ctid = any (array(select place from chosen))
-    returning j.id, j.lane, j.seq, j.queue, j.task, j."group", j.owner, j.priority, j.args, j.items, j.meta, j.parent,
-        j.submitted, j.attempts, j.interruptions, j.losses, j.prepared
-),
-counted as (
-    update turnabout.cap c set running = c.running + n.jobs
-    from (
-        select 0 as kind, "group" as name, count(*) as jobs from claimed
-        where exists (select from turnabout.cap) group by "group"
-        union all
-        select 1, task, count(*) from claimed
-        where exists (select from turnabout.cap) group by task
-    ) n
-    where c.kind = n.kind and c.name = n.name
 )
-select * from claimed
+-- The rows are locked, so they are where they were: no second walk of an index.
+update turnabout.job j
+set executor = $1, claim = $2, state = $3, reason = null
+where j.ctid = any (array(select place from chosen))
+returning j.id, j.lane, j.seq, j.queue, j.task, j."group", j.owner, j.priority, j.args, j.items, j.meta, j.parent,
+    j.submitted, j.attempts, j.interruptions, j.losses, j.prepared

@@ -11,23 +11,9 @@ chosen as materialized (
     join turnabout.job j on j.ctid = h.place and (j.seq = h.seq) is true
     where num_nonnulls(j.executor, j.due) = 0 and exists (select from alive)
     for update of j skip locked
-),
-claimed as (
-    update turnabout.job j
-    set executor = $1, claim = $2, state = $3, reason = null
-    where j.ctid = any (array(select place from chosen))
-    returning j.id, j.lane, j.seq, j.queue, j.task, j."group", j.owner, j.priority, j.args, j.items, j.meta, j.parent,
-        j.submitted, j.attempts, j.interruptions, j.losses, j.prepared
-),
-counted as (
-    update turnabout.cap c set running = c.running + n.jobs
-    from (
-        select 0 as kind, "group" as name, count(*) as jobs from claimed
-        where exists (select from turnabout.cap) group by "group"
-        union all
-        select 1, task, count(*) from claimed
-        where exists (select from turnabout.cap) group by task
-    ) n
-    where c.kind = n.kind and c.name = n.name
 )
-select * from claimed
+update turnabout.job j
+set executor = $1, claim = $2, state = $3, reason = null
+where j.ctid = any (array(select place from chosen))
+returning j.id, j.lane, j.seq, j.queue, j.task, j."group", j.owner, j.priority, j.args, j.items, j.meta, j.parent,
+    j.submitted, j.attempts, j.interruptions, j.losses, j.prepared

@@ -201,6 +201,7 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
                 m("12")
             ),
         ),
+        (Prepared::hot("count_claimed", &sql.count_claimed), format!("'{me}', 2")),
         (
             Prepared::cold("take_all", &sql.take_all),
             format!("'{me}', 2, 1, '{kind}', '{{default}}', '{{work}}', 16, 0"),

@@ -2,12 +2,14 @@
 //! commit. A lone caller waits for nobody.
 //!
 //! Whoever stores holds the *pen*, and tells the executors of this process before anyone else. A caller who finds it free
-//! stores its own jobs with it, and nothing but those. For whoever comes meanwhile it goes to a task which belongs to no
-//! caller, so that no caller's end touches another. There is one pen: with two, half as many callers shared each commit,
-//! and fewer jobs were stored a second.
+//! stores its own jobs with it, and nothing but those; should it be dropped, a task sees that through. For whoever comes
+//! meanwhile the pen goes to a task which belongs to no caller, so that no caller's end touches another. There is one pen:
+//! with two, half as many callers shared each commit, and fewer jobs were stored a second.
 
 use std::collections::{HashSet, VecDeque};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{self, Poll};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use uuid::Uuid;
@@ -131,13 +133,43 @@ impl Drop for Pen {
     }
 }
 
+/// Something that cannot be recalled once it is sent. If its caller is dropped, it is seen through by a task, unless the
+/// runtime shuts down.
+struct SeenThrough<F: Future<Output: Send> + Send + 'static>(Option<Pin<Box<F>>>);
+
+impl<F: Future<Output: Send> + Send + 'static> Future for SeenThrough<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<F::Output> {
+        let Some(future) = &mut self.0 else {
+            return Poll::Pending; // It has ended: nobody asks.
+        };
+        let end = future.as_mut().poll(cx);
+        if end.is_ready() {
+            self.0 = None;
+        }
+        end
+    }
+}
+
+impl<F: Future<Output: Send> + Send + 'static> Drop for SeenThrough<F> {
+    fn drop(&mut self) {
+        if let (Some(future), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(future);
+        }
+    }
+}
+
 impl PostgresStore {
     /// Stores a few plain jobs, all or none, but for those that come under a limit.
     pub(super) async fn insert_together(&self, jobs: Vec<NewJob>) -> Result<Answer> {
         if let Some(pen) = self.me.upgrade().and_then(Pen::take) {
-            let stored = pen.store.insert_plain(&[&jobs]).await?;
-            pen.store.signal(Signal::Ready);
-            return Ok(stored.map(|stored| (jobs, Arc::new(stored))));
+            let storing = async move {
+                let stored = pen.store.insert_plain(&[&jobs]).await?;
+                pen.store.signal(Signal::Ready);
+                Ok(stored.map(|stored| (jobs, Arc::new(stored))))
+            };
+            return SeenThrough(Some(Box::pin(storing))).await;
         }
         let room = Arc::clone(&self.together.room).acquire_owned().await;
         // It is never closed.

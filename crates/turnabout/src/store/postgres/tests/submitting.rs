@@ -21,6 +21,7 @@ cases![
     a_copy_knows_when_jobs_are_due_and_expire,
     a_copy_with_a_character_that_cannot_be_stored_stores_nothing,
     a_copy_that_is_dropped_leaves_nothing_behind,
+    a_lone_caller_who_gives_up_is_stored_all_the_same,
     sleepers_elsewhere_are_notified_and_those_here_are_not,
 ];
 
@@ -142,15 +143,32 @@ async fn a_caller_who_gives_up_takes_nobody_along(place: &Place) {
     let texts = place
         .texts(&client, "select args from turnabout.job order by seq")
         .await;
-    // What became of the one that was being stored, nobody knows; those that waited were not begun.
-    let texts: Vec<&str> = texts
-        .iter()
-        .map(|args| args.trim_matches('"'))
-        .filter(|args| *args != "0")
-        .collect();
-    assert_eq!(texts, ["1", "2", "4", "5", "6", "7"]);
+    // The one that was being stored is; those that waited were not begun.
+    let texts: Vec<&str> = texts.iter().map(|args| args.trim_matches('"')).collect();
+    assert_eq!(texts, ["0", "1", "2", "4", "5", "6", "7"]);
     waiting(&store, 0).await;
     add(&store, vec![job("acme")]).await;
+}
+
+/// What was sent cannot be recalled: it is stored, and the executors of this process are told.
+async fn a_lone_caller_who_gives_up_is_stored_all_the_same(place: &Place) {
+    let store = place.open().await;
+    let mut exec = executor(&store, &["work"]).await;
+    for times in 1..=8 {
+        let mut signals = store.signals();
+        let id = job("acme").id;
+        let given_up = super::taking::polled(times, store.submit(vec![NewJob { id, ..job("acme") }])).await;
+        let taken = async {
+            loop {
+                while signals.recv().await != Ok(Signal::Ready) {}
+                if let Some(job) = exec.take(1).await.pop() {
+                    break job.id;
+                }
+            }
+        };
+        let taken = tokio::time::timeout(Duration::from_secs(30), taken).await;
+        assert_eq!(taken, Ok(id), "dropped after {times} steps: {given_up:?}");
+    }
 }
 
 /// Whoever was to store for the others is gone, with its runtime; they hear of it, and the next caller is stored.

@@ -11,6 +11,7 @@ cases![
     a_take_that_is_dropped_keeps_nothing_locked,
     a_job_that_commits_late_is_taken_soon,
     promoted_jobs_queue_up_as_they_became_due_whatever_the_server_knows_of_the_table,
+    a_cap_that_is_made_between_look_and_claim_counts_what_is_claimed,
 ];
 
 /// A future that is given up after it was polled so often.
@@ -106,4 +107,37 @@ async fn promoted_jobs_queue_up_as_they_became_due_whatever_the_server_knows_of_
     let mut taken: Vec<JobId> = exec.take(8).await.iter().map(|job| job.id).collect();
     taken.reverse();
     assert_eq!(taken, ids, "the last one was due first");
+}
+
+/// The look has seen no cap, and the claim waits for whoever makes one: what it takes then is too much, but it is known.
+async fn a_cap_that_is_made_between_look_and_claim_counts_what_is_claimed(place: &Place) {
+    let store = place.open().await;
+    let mut exec = executor(&store, &["work"]).await;
+    add(&store, vec![job("a"), job("a"), job("b")]).await;
+    let client = place.client().await;
+    let cap = "begin; update turnabout.settings set version = version + 1;
+        lock table turnabout.job in share row exclusive mode;
+        insert into turnabout.group_setting (name, weight, max_running, paused) values ('a', 1, 1, false);
+        insert into turnabout.cap (kind, name, allowed, running) values (0, 'a', 1, 0)";
+    place.run(&client, cap).await;
+    let take = tokio::spawn(async move {
+        let jobs = exec.take(9).await;
+        (exec, jobs.len())
+    });
+    let blocked = "select count(*) from pg_locks where relation = 'turnabout.job'::regclass and not granted";
+    let began = Instant::now();
+    while place.number(&client, blocked).await == 0 {
+        assert!(began.elapsed() < Duration::from_secs(30), "it does not wait");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    place.run(&client, "commit").await;
+    let (mut exec, taken) = take.await.expect("no panic");
+    assert_eq!(taken, 3);
+    assert_eq!(
+        place.number(&client, "select running::bigint from turnabout.cap").await,
+        2
+    );
+    add(&store, vec![job("a")]).await;
+    exec.turns.forgive();
+    assert!(exec.take(9).await.is_empty());
 }

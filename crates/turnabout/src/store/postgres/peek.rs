@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed};
-use super::marks::{Marks, Stretch};
+use super::marks::Marks;
 use super::stock::{Ahead, Dry, Memory, Shelf, Standing, Stock, Tid, Way, first_name};
 use super::take::Unwritten;
 use crate::error::{Error, Result};
@@ -20,6 +20,7 @@ use crate::job::Lane;
 use crate::turn::{Ring, Stream, Turns};
 
 mod glance;
+mod probe;
 
 /// What an executor looks for.
 pub(super) struct Look<'a> {
@@ -93,7 +94,6 @@ impl PostgresStore {
         for sql in [&self.sql.lock_ring, &self.sql.peek, &self.sql.refill, &self.sql.glance] {
             tx.prepare(sql).await.map_err(&failed)?;
         }
-        let begun = Instant::now();
         let fresh = vec![Some(Way::default()); look.queues.len()];
         let (ways, dry): (_, &[Dry]) = match &plan {
             Plan::Known(_, ways, dry) => (Some(ways), dry),
@@ -116,7 +116,10 @@ impl PostgresStore {
                 let params: [&(dyn ToSql + Sync); 4] = [&look.kind, &ring.place, &left, &moves];
                 tx.execute(&self.sql.catch_up_ring, &params).await
             },
-            async { tx.query(&self.sql.lock_ring, &[&look.kind, &look.executor]).await },
+            async {
+                let locked = tx.query(&self.sql.lock_ring, &[&look.kind, &look.executor]).await;
+                (locked, Instant::now())
+            },
             self.refill(tx, dry, depth),
             async {
                 match ways {
@@ -133,6 +136,8 @@ impl PostgresStore {
         );
         opened.map_err(&failed)?;
         caught_up.map_err(&failed)?;
+        // Waiting for the place is no part of what a look costs.
+        let (locked, begun) = locked;
         let row = locked.map_err(&failed)?.pop().ok_or(Error::LeaseLost)?;
         if !row.get::<_, bool>(2) {
             return Err(Error::LeaseLost);
@@ -279,30 +284,6 @@ impl PostgresStore {
         Ok((parts, version))
     }
 
-    /// Probes the known streams of each queue behind their marks, and what is new between them.
-    async fn probe(&self, tx: &Tx, look: &Look<'_>, ring: &Ring) -> Result<Vec<Shelf>, tokio_postgres::Error> {
-        let mut parts = Vec::with_capacity(look.queues.len());
-        for queue in look.queues {
-            let (stretches, whole) =
-                self.all_marks()
-                    .entry(look.executor)
-                    .or_default()
-                    .stretches(queue, ring, look.steps());
-            let rows = self.probe_stretches(tx, queue, &stretches).await?;
-            // More streams of the last group may follow.
-            let end = rows.last().filter(|_| !whole).map(|row| row.get::<_, String>(0));
-            let mut part = Shelf::new(first_name(ring), end.clone());
-            for row in &rows {
-                let group: &str = row.get(0);
-                if end.as_deref() != Some(group) {
-                    part.put(group, stream(row, queue), Ahead::some());
-                }
-            }
-            parts.push(part);
-        }
-        Ok(parts)
-    }
-
     /// Looks for the next jobs of streams.
     async fn refill(&self, tx: &Tx, dry: &[Dry], depth: i32) -> Result<Vec<Ahead>, tokio_postgres::Error> {
         if dry.is_empty() {
@@ -326,34 +307,6 @@ impl PostgresStore {
     async fn settings_version(&self, tx: &Tx) -> Result<i64, tokio_postgres::Error> {
         let rows = tx.query(&self.sql.settings_version, &[]).await?;
         Ok(rows.first().map_or(0, |row| row.get(0)))
-    }
-
-    async fn probe_stretches(
-        &self,
-        tx: &Tx,
-        queue: &str,
-        stretches: &[Stretch],
-    ) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let froms = stretches.iter().map(|(from, ..)| from);
-        let tos = stretches.iter().map(|(_, to, _)| to);
-        let from_group: Vec<&str> = froms.clone().map(|key| key.0.as_str()).collect();
-        let from_lane: Vec<i16> = froms.clone().map(|key| key.1).collect();
-        let from_task: Vec<&str> = froms.map(|key| key.2.as_str()).collect();
-        let to_group: Vec<&str> = tos.clone().map(|key| key.0.as_str()).collect();
-        let to_lane: Vec<i16> = tos.clone().map(|key| key.1).collect();
-        let to_task: Vec<&str> = tos.map(|key| key.2.as_str()).collect();
-        let marks: Vec<Option<i64>> = stretches.iter().map(|(.., mark)| *mark).collect();
-        let params: [&(dyn ToSql + Sync); 8] = [
-            &queue,
-            &from_group,
-            &from_lane,
-            &from_task,
-            &to_group,
-            &to_lane,
-            &to_task,
-            &marks,
-        ];
-        tx.query(&self.sql.peek_marked, &params).await
     }
 
     /// Jobs went back to the places that they had: no mark may stand behind them.

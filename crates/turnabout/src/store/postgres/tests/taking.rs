@@ -12,6 +12,7 @@ cases![
     a_job_that_commits_late_is_taken_soon,
     promoted_jobs_queue_up_as_they_became_due_whatever_the_server_knows_of_the_table,
     a_cap_that_is_made_between_look_and_claim_counts_what_is_claimed,
+    marks_find_a_job_behind_many_streams_that_have_run_dry,
 ];
 
 /// A future that is given up after it was polled so often.
@@ -140,4 +141,22 @@ async fn a_cap_that_is_made_between_look_and_claim_counts_what_is_claimed(place:
     add(&store, vec![job("a")]).await;
     exec.turns.forgive();
     assert!(exec.take(9).await.is_empty());
+}
+
+async fn marks_find_a_job_behind_many_streams_that_have_run_dry(place: &Place) {
+    let store = place.open().await;
+    store.trial.say(true, false);
+    let mut exec = executor(&store, &["work"]).await;
+    // While someone is about to bring jobs, nothing is remembered but the marks.
+    let client = place.client().await;
+    let bring = "begin; select pg_advisory_xact_lock_shared(hashtext('turnabout'), 1)";
+    place.run(&client, bring).await;
+    let groups: Vec<String> = (0..700).map(|i| format!("g{i:03}")).collect();
+    add(&store, groups.iter().map(|group| job(group)).collect()).await;
+    assert_eq!(exec.drain(50).await.len(), 700);
+    // The place is behind the last of them; all are known, and probed one after the other from the first on.
+    let id = add(&store, vec![job("g690")]).await[0];
+    let (jobs, found) = exec.try_take(1).await.expect("take works");
+    assert!(found);
+    assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [id]);
 }

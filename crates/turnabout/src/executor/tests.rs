@@ -109,7 +109,7 @@ fn jobs_of(world: &World) -> Jobs {
 
 /// What a case waits for comes soon, or the case fails: nothing here takes as long as this.
 async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), future)
+    tokio::time::timeout(Duration::from_mins(1), future)
         .await
         .expect("it takes too long")
 }

@@ -201,7 +201,8 @@ impl Load {
             .map(|n| Wish::new(Kind::Quick, format!("{}{}", crate::check::BACKLOG, n % groups), 5))
             .collect();
         self.submit(wishes).await?;
-        persist(async || self.jobs.task_limits(task).resume().await).await
+        persist(async || self.jobs.task_limits(task).resume().await).await?;
+        Ok(())
     }
 
     /// Submits until all is answered. Ids are given, so that nothing is stored twice.

@@ -9,6 +9,7 @@ use super::feed::{Feed, Following, Interest, Position};
 use crate::clock::before;
 use crate::error::{Error, Result};
 use crate::store::overview::{GroupSum, Member, Sum, Tally, Whose};
+use crate::submit::group_name;
 
 /// A page of groups holds no more.
 const MAX_GROUPS: u32 = 1000;
@@ -44,6 +45,21 @@ impl Jobs {
             return Err(Error::invalid("page size", why));
         }
         self.store().overview().groups(whose, after, limit).await
+    }
+
+    /// The unfinished jobs of one group, or those that one owner has in it. Every name is a group's: one that nobody has
+    /// used yet has none.
+    pub async fn group_sum(&self, group: &str, owner: Option<&str>) -> Result<GroupSum> {
+        group_name(group)?;
+        let whose = Whose {
+            group: Some(group.to_owned()),
+            owner: owner.map(ToOwned::to_owned),
+        };
+        let sum = self.store().overview().groups(&whose, "", 1).await?.pop();
+        Ok(sum.unwrap_or_else(|| GroupSum {
+            group: group.to_owned(),
+            ..GroupSum::default()
+        }))
     }
 
     /// Follows many jobs: what they are, and what becomes of them. All who follow share one reader of the store. `from` is

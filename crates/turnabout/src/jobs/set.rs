@@ -6,11 +6,15 @@ use futures_util::future::BoxFuture;
 
 use super::Jobs;
 use crate::error::{Error, Result};
-use crate::group::GroupSettings;
+use crate::group::{GroupSettings, TaskLimits};
 use crate::store::Setting;
 use crate::submit::{group_name, name};
 
-/// New settings of a group; what is not said stays as it is. Await it to make them so.
+/// So many jobs at the most can be said as a limit: stores count in four bytes with a sign.
+const MAX_LIMIT: u32 = i32::MAX as u32;
+
+/// New settings of a group; what is not said stays as it is. Await it to make them so: it returns all that is set for the
+/// group then.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is set until it is awaited"]
 pub struct SetGroup {
@@ -65,7 +69,7 @@ impl SetGroup {
         self
     }
 
-    async fn set(self) -> Result<()> {
+    async fn set(self) -> Result<GroupSettings> {
         group_name(&self.group)?;
         if let Some(weight) = self.weight
             && !(1..=GroupSettings::MAX_WEIGHT).contains(&weight)
@@ -78,13 +82,10 @@ impl SetGroup {
                 ),
             ));
         }
-        self.max_running.check()?;
-        if matches!(self.max_unfinished, NewCap::Set(Some(0))) {
-            return Err(Error::invalid(
-                "max_unfinished",
-                "0 would never let a job in; allow at least 1",
-            ));
-        }
+        self.max_running
+            .check("max_running", "0 would never let a job run; use pause for that")?;
+        self.max_unfinished
+            .check("max_unfinished", "0 would never let a job in; allow at least 1")?;
         // Again, if someone else was quicker: what they have changed is not ours to undo.
         loop {
             let known = self.jobs.settings().await?;
@@ -95,13 +96,14 @@ impl SetGroup {
             settings.paused = self.paused.unwrap_or(settings.paused);
             let setting = Setting::Group(self.group.clone(), settings);
             if self.jobs.store().set_since(known.version, setting).await? {
-                return Ok(());
+                return Ok(settings);
             }
         }
     }
 }
 
-/// New limits of a task; what is not said stays as it is. Await it to make them so.
+/// New limits of a task; what is not said stays as it is. Await it to make them so: it returns all that is set for the task
+/// then.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is set until it is awaited"]
 pub struct SetTask {
@@ -139,9 +141,10 @@ impl SetTask {
         self
     }
 
-    async fn set(self) -> Result<()> {
+    async fn set(self) -> Result<TaskLimits> {
         name("task", &self.task)?;
-        self.max_running.check()?;
+        self.max_running
+            .check("max_running", "0 would never let a job run; use pause for that")?;
         loop {
             let known = self.jobs.settings().await?;
             let mut limits = known.task(&self.task);
@@ -149,7 +152,7 @@ impl SetTask {
             limits.paused = self.paused.unwrap_or(limits.paused);
             let setting = Setting::Task(self.task.clone(), limits);
             if self.jobs.store().set_since(known.version, setting).await? {
-                return Ok(());
+                return Ok(limits);
             }
         }
     }
@@ -163,11 +166,12 @@ enum NewCap {
 }
 
 impl NewCap {
-    fn check(self) -> Result<()> {
+    fn check(self, what: &'static str, nothing: &'static str) -> Result<()> {
         match self {
-            Self::Set(Some(0)) => Err(Error::invalid(
-                "max_running",
-                "0 would never let a job run; use pause for that",
+            Self::Set(Some(0)) => Err(Error::invalid(what, nothing)),
+            Self::Set(Some(limit)) if limit > MAX_LIMIT => Err(Error::invalid(
+                what,
+                format!("{limit} is more than {MAX_LIMIT}; take the limit away instead"),
             )),
             _ => Ok(()),
         }
@@ -182,7 +186,7 @@ impl NewCap {
 }
 
 impl IntoFuture for SetGroup {
-    type Output = Result<()>;
+    type Output = Result<GroupSettings>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -191,7 +195,7 @@ impl IntoFuture for SetGroup {
 }
 
 impl IntoFuture for SetTask {
-    type Output = Result<()>;
+    type Output = Result<TaskLimits>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::{World, cases, in_memory, job};
 use crate::job::{JobId, Priority, State, When};
+use crate::jobs::Jobs;
 use crate::lifecycle::Event;
 use crate::store::NewJob;
 use crate::store::overview::{Hint, Sum, Whose};
@@ -208,6 +209,12 @@ async fn groups_are_added_up_a_page_at_a_time(world: &World) {
         world.store.overview().groups(&one, "", 10).await.expect("it works"),
         all[2..]
     );
+    let jobs = Jobs::on(world.store.clone());
+    assert_eq!(jobs.group_sum("b/x", None).await.expect("it works"), all[1]);
+    let unused = jobs.group_sum("b", None).await.expect("it works");
+    assert_eq!((unused.group.as_str(), unused.ready, unused.oldest), ("b", 0, None));
+    assert_eq!(jobs.group_sum("c", Some("ada")).await.expect("it works").ready, 0);
+    jobs.group_sum("b//x", None).await.expect_err("no name of a group");
 }
 
 /// Hints after a number, once this job is among them: some stores write them a moment later.

@@ -162,7 +162,45 @@ async fn a_setting_based_on_something_out_of_date_is_refused(world: &World) {
     assert!(world.store.set_since(settings.version, late).await.expect("it works"));
 }
 
+async fn whoever_sets_something_is_told_all_that_is_set(world: &World) {
+    let jobs = Jobs::on(world.store.clone());
+    jobs.group("a").weight(3).await.expect("it is set");
+    let set = jobs.group("a").max_running(Some(2)).pause().await.expect("it is set");
+    let expected = GroupSettings {
+        weight: 3,
+        max_running: Some(2),
+        max_unfinished: None,
+        paused: true,
+    };
+    assert_eq!(set, expected);
+    assert_eq!(jobs.settings().await.expect("it works").group("a"), expected);
+    jobs.task_limits("mail").pause().await.expect("it is set");
+    let limits = jobs.task_limits("mail").max_running(Some(1)).await.expect("it is set");
+    assert_eq!((limits.max_running, limits.paused), (Some(1), true));
+
+    // The largest limit is kept as it is; what is larger is refused, and nothing of it done.
+    let most = i32::MAX as u32;
+    let set = jobs.group("a").max_running(Some(most)).max_unfinished(Some(most));
+    assert_eq!(set.await.expect("it is set").max_unfinished, Some(most));
+    let kept = world.elsewhere().await.store.settings().await.expect("it works");
+    assert_eq!(
+        (kept.group("a").max_running, kept.group("a").max_unfinished),
+        (Some(most), Some(most))
+    );
+    for refused in [
+        jobs.group("a").resume().max_running(Some(most + 1)),
+        jobs.group("a").resume().max_unfinished(Some(most + 1)),
+        jobs.group("a").resume().max_unfinished(Some(0)),
+    ] {
+        refused.await.expect_err("no such limit");
+    }
+    let refused = jobs.task_limits("mail").resume().max_running(Some(u32::MAX)).await;
+    refused.expect_err("no such limit");
+    assert_eq!(jobs.settings().await.expect("it works"), kept);
+}
+
 cases!(
+    whoever_sets_something_is_told_all_that_is_set,
     two_who_change_one_group_at_once_undo_nothing,
     a_setting_based_on_something_out_of_date_is_refused,
     settings_are_kept_and_their_defaults_forgotten,

@@ -1,10 +1,14 @@
 //! Parts of a request, with problems in place of plain texts where they are wrong.
 
+use std::marker::PhantomData;
+
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::types::{Code, Problem};
 
@@ -21,10 +25,34 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        match Json::<T>::from_request(request, state).await {
-            Ok(Json(body)) => Ok(Self(body)),
+        match Json::<Object<T>>::from_request(request, state).await {
+            Ok(Json(Object(body))) => Ok(Self(body)),
             Err(rejection) => Err(of_body(&rejection)),
         }
+    }
+}
+
+/// A JSON object, and nothing else. Otherwise a list would do too, its values taken for fields in an order that nobody has
+/// promised.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = T;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+
+        from.deserialize_map(Fields(PhantomData)).map(Self)
     }
 }
 
@@ -106,6 +134,20 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Name<T>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_is_an_object_and_no_list_of_its_values() {
+        use crate::api::types::{DrainRequest, SubmitRequest};
+        let Object(DrainRequest { drain }) = serde_json::from_str("{\"drain\":true}").expect("an object");
+        assert!(drain);
+        for text in ["[true]", "[]", "null", "true", "\"drain\""] {
+            let error = serde_json::from_str::<Object<DrainRequest>>(text).err().expect(text);
+            assert!(error.to_string().contains("expected a JSON object"), "{error}");
+        }
+        let text = r#"{"task":"x","args":{"n": 1.2345678901234567890123}}"#;
+        let Object(job) = serde_json::from_str::<Object<SubmitRequest>>(text).expect("an object");
+        assert_eq!(job.args.expect("arguments").get(), "{\"n\": 1.2345678901234567890123}");
+    }
 
     #[test]
     fn a_complaint_names_the_part_that_it_is_about() {

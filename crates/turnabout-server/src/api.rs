@@ -15,7 +15,12 @@
 //! GET    /api/v1/jobs/{id}/result        what it returned
 //! GET    /api/v1/jobs/{id}/explain       why it waits
 //! GET    /api/v1/summary                 by task, priority and state; rates
-//! GET    /api/v1/groups                  by group
+//! GET    /api/v1/groups                  by group, and what is set for them
+//! GET    /api/v1/groups/{group}          one group
+//! PATCH  /api/v1/groups/{group}          its weight, its limits, whether it is paused
+//! GET    /api/v1/tasks                   what executors run, and what is set for it
+//! GET    /api/v1/tasks/{task}            one task
+//! PATCH  /api/v1/tasks/{task}            its limit, whether it is paused
 //! GET    /api/v1/executors               who runs jobs
 //! POST   /api/v1/executors/{id}/drain    it takes no more jobs
 //! GET    /api/v1/events                  server-sent events: what becomes of jobs
@@ -31,6 +36,7 @@ mod caller;
 mod events;
 mod executors;
 mod extract;
+mod groups;
 mod guard;
 mod info;
 mod jobs;
@@ -43,6 +49,7 @@ mod settings;
 mod state;
 mod stream;
 mod summary;
+mod tasks;
 pub(crate) mod types;
 mod webhooks;
 

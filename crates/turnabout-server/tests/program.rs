@@ -24,6 +24,8 @@ mod endpoints;
 mod events;
 #[path = "program/http.rs"]
 mod http;
+#[path = "program/limits.rs"]
+mod limits;
 #[path = "program/line.rs"]
 mod line;
 #[path = "program/place.rs"]
@@ -93,6 +95,11 @@ on_both_stores! {
     endpoints::numbers_keep_their_digits,
     endpoints::jobs_are_listed_counted_and_changed_by_filter,
     endpoints::the_whole_is_seen_at_a_glance,
+    limits::what_is_set_for_a_group_is_told_and_changed_over_http,
+    limits::what_is_set_for_a_task_is_told_and_changed_over_http,
+    limits::what_cannot_be_set_is_refused_and_changes_nothing,
+    limits::operators_at_once_undo_nothing_of_each_other,
+    limits::only_an_administrator_sees_tasks_and_changes_what_is_set,
     codes::every_code_of_a_problem_is_met,
     codes::arguments_that_a_task_cannot_take_are_refused_where_it_is_known,
     roles::a_group_sees_and_changes_nothing_of_another_and_neither_does_an_owner,

@@ -50,7 +50,9 @@ fn count(method: &Method, path: Option<&MatchedPath>, response: &Response, begin
     let path = path.map_or("other", MatchedPath::as_str).to_owned();
     let status = response.status().as_u16().to_string();
     let method = match *method {
-        Method::GET | Method::POST | Method::PUT | Method::DELETE | Method::HEAD | Method::OPTIONS => method.as_str(),
+        Method::GET | Method::POST | Method::PUT | Method::PATCH | Method::DELETE | Method::HEAD | Method::OPTIONS => {
+            method.as_str()
+        }
         // Anything can be sent as a method.
         _ => "other",
     };

@@ -20,7 +20,7 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use super::state::App;
 use super::types::{BriefView, Code, Problem};
-use super::{events, executors, guard, info, jobs, metrics, summary};
+use super::{events, executors, groups, guard, info, jobs, metrics, summary, tasks};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -35,6 +35,8 @@ use super::{events, executors, guard, info, jobs, metrics, summary};
         (name = "jobs", description = "Submit jobs, look at them, change them"),
         (name = "events", description = "What becomes of jobs, live"),
         (name = "summary", description = "How the whole is doing"),
+        (name = "groups", description = "Whose turn it is: their jobs, and what is set for them"),
+        (name = "tasks", description = "What executors run, and what is set for it"),
         (name = "executors", description = "Who runs jobs"),
         (name = "info", description = "The program itself"),
     )
@@ -57,7 +59,10 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(jobs::explain))
         .routes(routes!(events::events))
         .routes(routes!(summary::summary))
-        .routes(routes!(summary::groups))
+        .routes(routes!(groups::list))
+        .routes(routes!(groups::get, groups::change))
+        .routes(routes!(tasks::list))
+        .routes(routes!(tasks::get, tasks::change))
         .routes(routes!(executors::list))
         .routes(routes!(executors::drain))
         .routes(routes!(executors::notify))
@@ -104,7 +109,7 @@ fn cors(origins: &[String]) -> anyhow::Result<CorsLayer> {
         .collect::<anyhow::Result<_>>()?;
     Ok(CorsLayer::new()
         .allow_origin(origins)
-        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
         .allow_headers([
             header::AUTHORIZATION,
             header::CONTENT_TYPE,

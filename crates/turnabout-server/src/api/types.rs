@@ -2,21 +2,27 @@
 
 mod event;
 mod executor;
+mod given;
+mod group;
 mod job;
 mod list;
 mod problem;
 mod submit;
 mod summary;
+mod task;
 
 pub(crate) use event::{BriefView, StreamEvent};
 pub(crate) use executor::{DrainRequest, DrainView, ExecutorView, Executors, Running};
+pub(crate) use given::Limit;
+pub(crate) use group::{GroupChange, GroupSet, GroupSummary, Groups};
 pub(crate) use job::{AttemptView, Attempts, CancelOutcome, Cancelled, Explained, JobView, LineView, LogView};
 pub(crate) use list::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery};
 pub(crate) use problem::{Code, Problem};
 pub(crate) use submit::{
     BatchOutcome, BatchRequest, ItemOutcome, ResultView, SetPriority, SubmitRequest, SubmittedView,
 };
-pub(crate) use summary::{GroupSummary, Groups, Rate, Summary, TaskSummary};
+pub(crate) use summary::{Rate, Summary, TaskSummary};
+pub(crate) use task::{TaskChange, TaskSet, TaskView, Tasks};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -120,6 +120,10 @@ impl Caller {
         self.call("POST", path, &[], &body)
     }
 
+    pub(crate) fn patch(&self, path: &str, body: &Value) -> Answer {
+        self.call("PATCH", path, &[], &body.to_string())
+    }
+
     /// Submits a job that must be new; its id.
     pub(crate) fn submit(&self, job: &Value) -> String {
         let submitted = self.post("/api/v1/jobs", job).with(201);

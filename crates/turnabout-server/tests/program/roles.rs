@@ -19,7 +19,7 @@ pub(crate) fn hash(token: &str) -> String {
     format!("sha256:{}", text.split(' ').next().expect("a hash"))
 }
 
-fn configure(place: &Place) {
+pub(crate) fn configure(place: &Place) {
     let token = |name: &str, more: &str| format!("[tokens.{name}]\nhash = \"{}\"\n{more}\n", hash(name));
     place.configure(
         &[

@@ -55,37 +55,3 @@ pub(crate) struct Rate {
     /// Jobs that were cancelled.
     pub(crate) cancelled: u64,
 }
-
-/// Groups and their jobs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub(crate) struct Groups {
-    /// In the order of their names.
-    pub(crate) groups: Vec<GroupSummary>,
-    /// Give this as `after` for the next page. None: this was the last one.
-    pub(crate) next: Option<String>,
-}
-
-/// One group's unfinished jobs, and what is set for it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub(crate) struct GroupSummary {
-    /// The group.
-    pub(crate) group: String,
-    /// Waiting and ready.
-    pub(crate) ready: u64,
-    /// Waiting or stuck, and parked.
-    pub(crate) parked: u64,
-    /// Scheduled or running.
-    pub(crate) held: u64,
-    /// Units of work in all of them.
-    pub(crate) items: u64,
-    /// When the oldest of them was submitted.
-    pub(crate) oldest: Option<Timestamp>,
-    /// How many jobs it gets for each one of a group of weight 1.
-    pub(crate) weight: u32,
-    /// At most so many of its jobs run at a time.
-    pub(crate) max_running: Option<u32>,
-    /// At most so many of its jobs are unfinished at a time.
-    pub(crate) max_unfinished: Option<u32>,
-    /// Whether no further job of it is taken.
-    pub(crate) paused: bool,
-}

@@ -1,0 +1,141 @@
+//! Tasks: what executors have made known of them, and what operators set beside that.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use turnabout::group::TaskLimits;
+use turnabout::store::overview::{Sum, Whose};
+use turnabout::{State as JobState, TaskSettings};
+
+use super::caller::Caller;
+use super::extract::{Body, Name};
+use super::state::App;
+use super::types::{Code, Limit, Problem, TaskChange, TaskSet, TaskView, Tasks};
+
+/// List tasks
+///
+/// Those that executors have made known, and those for which something is set.
+#[utoipa::path(get, path = "/api/v1/tasks", tag = "tasks", operation_id = "tasks",
+    responses((status = 200, body = Tasks, description = "All of them, by name")))]
+pub(super) async fn list(State(app): State<App>, caller: Caller) -> Result<Json<Tasks>, Problem> {
+    caller.admin()?;
+    let all = All::look(&app).await?;
+    let names: BTreeSet<&String> = all.published.keys().chain(all.limits.keys()).collect();
+    let tasks = names.into_iter().map(|name| all.view(name)).collect();
+    Ok(Json(Tasks { tasks }))
+}
+
+/// One task
+#[utoipa::path(get, path = "/api/v1/tasks/{task}", tag = "tasks", operation_id = "task",
+    params(("task" = String, Path, description = "The task; a `/` in its name is written as `%2F`")),
+    responses((status = 200, body = TaskView, description = "What is known of it, and what is set for it")))]
+pub(super) async fn get(
+    State(app): State<App>,
+    caller: Caller,
+    Name(task): Name<String>,
+) -> Result<Json<TaskView>, Problem> {
+    caller.admin()?;
+    let all = All::look(&app).await?;
+    if !all.knows(&task) {
+        return Err(Problem::new(
+            Code::NotFound,
+            format!(
+                "there is no task `{task}`: no executor has made it known, nothing is set for it, and no job of it is \
+                 unfinished"
+            ),
+        ));
+    }
+    Ok(Json(all.view(&task)))
+}
+
+/// Change what is set for a task
+///
+/// All of it at once, and at once for jobs that wait already; what is left out stays as it is, whatever others change at
+/// the same time. A task need not be known yet: what is set holds as soon as it is.
+#[utoipa::path(patch, path = "/api/v1/tasks/{task}", tag = "tasks", operation_id = "setTask",
+    params(("task" = String, Path, description = "The task; a `/` in its name is written as `%2F`")),
+    request_body = TaskChange,
+    responses((status = 200, body = TaskSet, description = "It is set")))]
+pub(super) async fn change(
+    State(app): State<App>,
+    caller: Caller,
+    Name(task): Name<String>,
+    Body(change): Body<TaskChange>,
+) -> Result<Json<TaskSet>, Problem> {
+    caller.admin()?;
+    let mut set = app.jobs.task_limits(&task);
+    if let Some(Limit(jobs)) = change.max_running {
+        set = set.max_running(jobs);
+    }
+    set = match change.paused {
+        Some(true) => set.pause(),
+        Some(false) => set.resume(),
+        None => set,
+    };
+    // First what can fail without having changed anything.
+    let published = app.jobs.tasks().await?.iter().any(|known| known.name == task);
+    let limits = set.await?;
+    tracing::info!(task, ?limits, "a caller of the API has changed what is set for a task");
+    Ok(Json(TaskSet {
+        task,
+        max_running: limits.max_running,
+        paused: limits.paused,
+        published,
+    }))
+}
+
+/// All that there is to know of tasks.
+struct All {
+    published: BTreeMap<String, TaskSettings>,
+    limits: HashMap<String, TaskLimits>,
+    /// Unfinished jobs.
+    sums: Vec<Sum>,
+}
+
+impl All {
+    async fn look(app: &App) -> Result<Self, Problem> {
+        let everyones = Whose::default();
+        let (published, settings, mut sums) = tokio::try_join!(
+            app.jobs.tasks(),
+            app.jobs.settings(),
+            app.jobs.summary(&everyones, Duration::ZERO)
+        )?;
+        sums.retain(|sum| !sum.state.is_final());
+        Ok(Self {
+            published: published.into_iter().map(|task| (task.name.clone(), task)).collect(),
+            limits: settings.tasks.clone(),
+            sums,
+        })
+    }
+
+    fn knows(&self, task: &str) -> bool {
+        self.published.contains_key(task)
+            || self.limits.contains_key(task)
+            || self.sums.iter().any(|sum| sum.task == task)
+    }
+
+    fn view(&self, task: &str) -> TaskView {
+        let limits = self.limits.get(task).copied().unwrap_or_default();
+        let mut view = TaskView {
+            task: task.to_owned(),
+            waiting: 0,
+            stuck: 0,
+            held: 0,
+            oldest: None,
+            max_running: limits.max_running,
+            paused: limits.paused,
+            published: self.published.get(task).cloned().map(Into::into),
+        };
+        for sum in self.sums.iter().filter(|sum| sum.task == task) {
+            match sum.state {
+                JobState::Waiting => view.waiting += sum.jobs,
+                JobState::Stuck => view.stuck += sum.jobs,
+                _ => view.held += sum.jobs,
+            }
+            view.oldest = [view.oldest, sum.oldest].into_iter().flatten().min();
+        }
+        view
+    }
+}

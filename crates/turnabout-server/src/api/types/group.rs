@@ -1,0 +1,111 @@
+//! Groups: their unfinished jobs, what is set for them, and changes of that.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use turnabout::group::GroupSettings;
+use turnabout::store::overview::GroupSum;
+use utoipa::ToSchema;
+
+use super::Limit;
+use super::given;
+
+/// Groups and their jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Groups {
+    /// In the order of their names.
+    pub(crate) groups: Vec<GroupSummary>,
+    /// Give this as `after` for the next page. None: this was the last one.
+    pub(crate) next: Option<String>,
+}
+
+/// One group's unfinished jobs, and what is set for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct GroupSummary {
+    /// The group.
+    pub(crate) group: String,
+    /// Waiting and ready.
+    pub(crate) ready: u64,
+    /// Waiting or stuck, and parked.
+    pub(crate) parked: u64,
+    /// Scheduled or running.
+    pub(crate) held: u64,
+    /// Units of work in all of them.
+    pub(crate) items: u64,
+    /// When the oldest of them was submitted.
+    pub(crate) oldest: Option<Timestamp>,
+    /// How many jobs it gets for each one of a group of weight 1.
+    pub(crate) weight: u32,
+    /// At most so many of its jobs run at a time.
+    pub(crate) max_running: Option<u32>,
+    /// At most so many of its jobs are unfinished at a time.
+    pub(crate) max_unfinished: Option<u32>,
+    /// Whether no further job of it is taken.
+    pub(crate) paused: bool,
+}
+
+impl GroupSummary {
+    pub(crate) fn new(sum: GroupSum, set: GroupSettings) -> Self {
+        Self {
+            group: sum.group,
+            ready: sum.ready,
+            parked: sum.parked,
+            held: sum.held,
+            items: sum.items,
+            oldest: sum.oldest,
+            weight: set.weight,
+            max_running: set.max_running,
+            max_unfinished: set.max_unfinished,
+            paused: set.paused,
+        }
+    }
+}
+
+/// What is to be set for a group. What is left out stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct GroupChange {
+    /// How many jobs it gets for each one of a group of weight 1.
+    #[schema(value_type = u32, minimum = 1, maximum = 1000)]
+    #[serde(deserialize_with = "given::weight", skip_serializing_if = "Option::is_none")]
+    pub(crate) weight: Option<u32>,
+    /// At most so many of its jobs run at a time, over all executors. `null`: as many as there are slots.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_147_483_647)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) max_running: Option<Limit>,
+    /// At most so many of its jobs may be unfinished; a submit past that is refused. `null`: any number.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_147_483_647)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) max_unfinished: Option<Limit>,
+    /// True: no further job of it is taken; those that run go on. False: jobs are taken again.
+    #[schema(value_type = bool)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) paused: Option<bool>,
+}
+
+/// What is set for a group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = GroupSettings)]
+pub(crate) struct GroupSet {
+    /// The group.
+    pub(crate) group: String,
+    /// How many jobs it gets for each one of a group of weight 1.
+    pub(crate) weight: u32,
+    /// At most so many of its jobs run at a time.
+    pub(crate) max_running: Option<u32>,
+    /// At most so many of its jobs are unfinished at a time.
+    pub(crate) max_unfinished: Option<u32>,
+    /// Whether no further job of it is taken.
+    pub(crate) paused: bool,
+}
+
+impl GroupSet {
+    pub(crate) fn new(group: String, set: GroupSettings) -> Self {
+        Self {
+            group,
+            weight: set.weight,
+            max_running: set.max_running,
+            max_unfinished: set.max_unfinished,
+            paused: set.paused,
+        }
+    }
+}

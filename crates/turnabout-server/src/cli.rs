@@ -8,6 +8,7 @@ mod events;
 pub(crate) mod few;
 mod filter;
 pub(crate) mod global;
+pub(crate) mod group;
 pub(crate) mod jobs;
 mod logging;
 pub(crate) mod logs;
@@ -18,6 +19,7 @@ pub(crate) mod serve;
 pub(crate) mod show;
 mod signals;
 pub(crate) mod submit;
+pub(crate) mod task;
 mod wait;
 
 pub(crate) use crate::config::value::duration;
@@ -59,8 +61,14 @@ pub(crate) enum Command {
     Priority(change::SetPriority),
     /// Count jobs by task, priority and state
     Summary(overview::Overview),
-    /// Show the groups that have unfinished jobs
+    /// Show the groups that have unfinished jobs, or for which something is set
     Groups(overview::Overview),
+    /// Show a group, pause it, or set its weight and its limits
+    Group(group::Group),
+    /// Show what executors run
+    Tasks(overview::Overview),
+    /// Show a task, pause it, or set its limit
+    Task(task::Task),
     /// Show who runs jobs
     Executors(overview::Overview),
     /// Have an executor take no more jobs

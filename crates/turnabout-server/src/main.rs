@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::api::types::BulkVerb;
-use crate::cli::{Cli, Command, change, demo, few, jobs, logs, overview, serve, show, submit};
+use crate::cli::{Cli, Command, change, demo, few, group, jobs, logs, overview, serve, show, submit, task};
 
 mod api;
 mod auth;
@@ -32,6 +32,9 @@ async fn main() -> ExitCode {
         Command::Priority(args) => change::set_priority(global, args).await,
         Command::Summary(args) => overview::summary(global, args).await,
         Command::Groups(args) => overview::groups(global, args).await,
+        Command::Group(args) => group::run(global, args).await,
+        Command::Tasks(args) => task::list(global, args).await,
+        Command::Task(args) => task::run(global, args).await,
         Command::Executors(args) => overview::executors(global, args).await,
         Command::Drain(args) => overview::drain(global, args).await,
         Command::Config(args) => cli::config::run(global, &args),

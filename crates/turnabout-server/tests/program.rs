@@ -28,6 +28,8 @@ mod http;
 mod limits;
 #[path = "program/line.rs"]
 mod line;
+#[path = "program/operators.rs"]
+mod operators;
 #[path = "program/place.rs"]
 mod place;
 #[path = "program/roles.rs"]
@@ -100,6 +102,10 @@ on_both_stores! {
     limits::what_cannot_be_set_is_refused_and_changes_nothing,
     limits::operators_at_once_undo_nothing_of_each_other,
     limits::only_an_administrator_sees_tasks_and_changes_what_is_set,
+    operators::a_group_that_is_paused_by_command_waits_says_why_and_goes_on,
+    operators::a_task_is_capped_by_command_and_freed_again,
+    operators::settings_are_shown_and_changed_on_a_server_and_on_a_database,
+    operators::what_an_operator_has_set_outlives_the_server_unless_its_file_says_otherwise,
     codes::every_code_of_a_problem_is_met,
     codes::arguments_that_a_task_cannot_take_are_refused_where_it_is_known,
     roles::a_group_sees_and_changes_nothing_of_another_and_neither_does_an_owner,

@@ -22,7 +22,7 @@ pub(crate) use submit::{
     BatchOutcome, BatchRequest, ItemOutcome, ResultView, SetPriority, SubmitRequest, SubmittedView,
 };
 pub(crate) use summary::{Rate, Summary, TaskSummary};
-pub(crate) use task::{TaskChange, TaskSet, TaskView, Tasks};
+pub(crate) use task::{Published, TaskChange, TaskSet, TaskView, Tasks};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -16,8 +16,9 @@ use turnabout::{JobId, Priority};
 
 use super::events::Events;
 use crate::api::types::{
-    Attempts, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, DrainRequest, DrainView, Executors, Explained, Groups,
-    JobPage, JobView, ListQuery, LogView, Problem, SetPriority, Summary,
+    Attempts, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, DrainRequest, DrainView, Executors, Explained,
+    GroupChange, GroupSet, GroupSummary, Groups, JobPage, JobView, ListQuery, LogView, Problem, SetPriority, Summary,
+    TaskChange, TaskSet, TaskView, Tasks,
 };
 use crate::traces;
 
@@ -235,6 +236,28 @@ impl Client {
         self.get(&with_query("/api/v1/groups", &Query { after, limit })?).await
     }
 
+    pub(crate) async fn group(&self, group: &str) -> anyhow::Result<GroupSummary> {
+        self.get(&named("/api/v1/groups", group)?).await
+    }
+
+    pub(crate) async fn set_group(&self, group: &str, change: &GroupChange) -> anyhow::Result<GroupSet> {
+        let path = named("/api/v1/groups", group)?;
+        self.send_json(Method::PATCH, &path, change).await
+    }
+
+    pub(crate) async fn tasks(&self) -> anyhow::Result<Tasks> {
+        self.get("/api/v1/tasks").await
+    }
+
+    pub(crate) async fn task(&self, task: &str) -> anyhow::Result<TaskView> {
+        self.get(&named("/api/v1/tasks", task)?).await
+    }
+
+    pub(crate) async fn set_task(&self, task: &str, change: &TaskChange) -> anyhow::Result<TaskSet> {
+        let path = named("/api/v1/tasks", task)?;
+        self.send_json(Method::PATCH, &path, change).await
+    }
+
     pub(crate) async fn executors(&self) -> anyhow::Result<Executors> {
         self.get("/api/v1/executors").await
     }
@@ -248,6 +271,22 @@ impl Client {
 /// The trace that whoever runs us says we belong to.
 fn traceparent() -> Option<String> {
     std::env::var("TRACEPARENT").ok().filter(|parent| !parent.is_empty())
+}
+
+/// The path of something that has a name, which may hold anything.
+fn named(path: &str, name: &str) -> anyhow::Result<String> {
+    if name.is_empty() {
+        bail!("the name is empty");
+    }
+    let mut url = Url::parse("http://localhost")?.join(path)?;
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.push(name);
+    }
+    if url.path() == path {
+        // Those who read addresses take it for a folder, however it is written.
+        bail!("`{name}` cannot be part of an address");
+    }
+    Ok(url.path().to_owned())
 }
 
 /// A path with what is asked for behind it.
@@ -271,6 +310,22 @@ fn with_query(path: &str, query: &impl Serialize) -> anyhow::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_one_part_of_a_path_whatever_it_holds() {
+        for (name, path) in [
+            ("acme", "/g/acme"),
+            ("acme/ada", "/g/acme%2Fada"),
+            ("a%2Fb", "/g/a%252Fb"),
+            ("a b?c#d", "/g/a%20b%3Fc%23d"),
+            ("\u{e9}/..", "/g/%C3%A9%2F.."),
+        ] {
+            assert_eq!(named("/g", name).expect("a path"), path);
+        }
+        for name in ["", ".", ".."] {
+            named("/g", name).expect_err("no part of a path");
+        }
+    }
 
     #[test]
     fn what_is_asked_for_is_written_so_that_it_arrives() {

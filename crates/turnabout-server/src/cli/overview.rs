@@ -17,7 +17,7 @@ const SILENT: i64 = 30;
 pub(crate) struct Overview {
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -83,8 +83,11 @@ pub(crate) async fn groups(global: &Global, args: Overview) -> anyhow::Result<Ex
         "OLDEST",
         "WEIGHT",
         "MAX RUNNING",
+        "MAX UNFINISHED",
         "PAUSED",
     ];
+    // What is as it is for most groups is not worth a word.
+    let limit = |jobs: Option<u32>| jobs.map_or_else(String::new, |jobs| jobs.to_string());
     let row = |group: &GroupSummary| {
         [
             group.group.clone(),
@@ -92,14 +95,17 @@ pub(crate) async fn groups(global: &Global, args: Overview) -> anyhow::Result<Ex
             group.parked.to_string(),
             group.held.to_string(),
             print::ago(group.oldest),
-            group.weight.to_string(),
-            group
-                .max_running
-                .map_or_else(|| "-".to_owned(), |most| most.to_string()),
+            if group.weight == 1 {
+                String::new()
+            } else {
+                group.weight.to_string()
+            },
+            limit(group.max_running),
+            limit(group.max_unfinished),
             if group.paused { "yes" } else { "" }.to_owned(),
         ]
     };
-    print::out(&print::table(head, groups.iter().map(row)))?;
+    print::out(&print::lean_table(head, 5, groups.iter().map(row)))?;
     Ok(ExitCode::SUCCESS)
 }
 

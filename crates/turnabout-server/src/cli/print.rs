@@ -56,16 +56,49 @@ pub(super) fn one_line(text: &str) -> String {
 
 /// Rows under a head, each column as wide as its widest cell.
 pub(super) fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    lean_table(head, N, rows)
+}
+
+/// The same, where columns after the first `always` are left out if they hold nothing.
+pub(super) fn lean_table<const N: usize>(
+    head: [&str; N],
+    always: usize,
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let rows: Vec<[String; N]> = rows.into_iter().map(|row| row.map(|cell| one_line(&cell))).collect();
+    let kept: Vec<usize> = (0..N)
+        .filter(|&at| at < always || rows.iter().any(|row| !row[at].is_empty()))
+        .collect();
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(head);
-    for row in rows {
-        table.add_row(row.map(|cell| one_line(&cell)));
+    table
+        .load_style(presets::NOTHING)
+        .set_header(kept.iter().map(|&at| head[at]));
+    for row in &rows {
+        table.add_row(kept.iter().map(|&at| &row[at]));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
     let text = table.to_string();
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// Facts about one thing, a line each.
+pub(super) fn facts(facts: impl IntoIterator<Item = (&'static str, String)>) -> String {
+    let facts: Vec<_> = facts.into_iter().collect();
+    let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let line = |(name, fact): &(&str, String)| format!("{name:<width$}  {}", one_line(fact));
+    facts.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A limit, or that there is none.
+pub(super) fn limit(jobs: Option<u32>) -> String {
+    jobs.map_or_else(|| "none".to_owned(), |jobs| jobs.to_string())
+}
+
+/// Whether someone has paused it.
+pub(super) fn paused(paused: bool) -> String {
+    if paused { "yes: no further job is taken" } else { "no" }.to_owned()
 }
 
 /// How long ago, in one unit: `3 m`.
@@ -91,6 +124,22 @@ mod tests {
             ["200".to_owned(), "a\nb".to_owned()],
         ];
         assert_eq!(table(["A", "B"], rows), "A    B\n1    \u{e9}\u{e9}\n200  a b");
+    }
+
+    #[test]
+    fn columns_that_hold_nothing_are_left_out_where_they_may_be() {
+        let rows = [
+            ["a".to_owned(), String::new(), String::new(), String::new()],
+            ["b".to_owned(), String::new(), String::new(), "yes".to_owned()],
+        ];
+        let text = lean_table(["GROUP", "OLDEST", "WEIGHT", "PAUSED"], 2, rows);
+        assert_eq!(text, "GROUP  OLDEST  PAUSED\na\nb              yes");
+    }
+
+    #[test]
+    fn facts_line_up_and_stay_on_their_lines() {
+        let text = facts([("group", "a\nb".to_owned()), ("max running", limit(None))]);
+        assert_eq!(text, "group        a b\nmax running  none");
     }
 
     #[test]

@@ -1,0 +1,120 @@
+//! `turnabout group`: one group, and what is set for it.
+
+use std::process::ExitCode;
+
+use super::global::Global;
+use super::print;
+use crate::api::types::{GroupChange, GroupSet, GroupSummary, Limit};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Group {
+    /// The group
+    group: String,
+    /// How many jobs it gets for each one of a group of weight 1: from 1 to 1000
+    #[arg(long, value_name = "N")]
+    weight: Option<u32>,
+    /// At most so many of its jobs run at a time, over all executors; `none`: as many as there are slots
+    #[arg(long, value_name = "N|none", value_parser = limit)]
+    max_running: Option<Limit>,
+    /// At most so many of its jobs may be unfinished, and submits past that are refused; `none`: any number
+    #[arg(long, value_name = "N|none", value_parser = limit)]
+    max_unfinished: Option<Limit>,
+    /// Take no further job of it; those that run go on
+    #[arg(long, conflicts_with = "resume")]
+    pause: bool,
+    /// Take jobs of it again
+    #[arg(long)]
+    resume: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A limit as it is typed.
+pub(super) fn limit(text: &str) -> Result<Limit, String> {
+    match text {
+        "none" => Ok(Limit(None)),
+        _ => match text.parse() {
+            Ok(jobs) => Ok(Limit(Some(jobs))),
+            Err(_) => Err("it is neither a whole number nor `none`".to_owned()),
+        },
+    }
+}
+
+/// What two flags that cannot be given together say.
+pub(super) fn paused(pause: bool, resume: bool) -> Option<bool> {
+    (pause || resume).then_some(pause)
+}
+
+pub(crate) async fn run(global: &Global, args: Group) -> anyhow::Result<ExitCode> {
+    let change = GroupChange {
+        weight: args.weight,
+        max_running: args.max_running,
+        max_unfinished: args.max_unfinished,
+        paused: paused(args.pause, args.resume),
+    };
+    let client = global.client().await?;
+    let text = if change == GroupChange::default() {
+        let group = client.group(&args.group).await?;
+        if args.json {
+            print::json(&group)?
+        } else {
+            print::facts(numbers(&group).into_iter().chain(settings(&set(group))))
+        }
+    } else {
+        let group = client.set_group(&args.group, &change).await?;
+        if args.json {
+            print::json(&group)?
+        } else {
+            print::facts([("group", group.group.clone())].into_iter().chain(settings(&group)))
+        }
+    };
+    print::out(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn numbers(group: &GroupSummary) -> [(&'static str, String); 6] {
+    [
+        ("group", group.group.clone()),
+        ("ready", group.ready.to_string()),
+        ("parked", group.parked.to_string()),
+        ("held", group.held.to_string()),
+        ("items", group.items.to_string()),
+        ("oldest", print::ago(group.oldest)),
+    ]
+}
+
+fn set(group: GroupSummary) -> GroupSet {
+    GroupSet {
+        group: group.group,
+        weight: group.weight,
+        max_running: group.max_running,
+        max_unfinished: group.max_unfinished,
+        paused: group.paused,
+    }
+}
+
+fn settings(group: &GroupSet) -> [(&'static str, String); 4] {
+    [
+        ("weight", group.weight.to_string()),
+        ("max running", print::limit(group.max_running)),
+        ("max unfinished", print::limit(group.max_unfinished)),
+        ("paused", print::paused(group.paused)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_a_number_or_none() {
+        assert_eq!(limit("none"), Ok(Limit(None)));
+        assert_eq!(limit("3"), Ok(Limit(Some(3))));
+        for text in ["", "None", "-1", "1.5", "null", "4294967296"] {
+            limit(text).expect_err(text);
+        }
+        assert_eq!(paused(false, false), None);
+        assert_eq!((paused(true, false), paused(false, true)), (Some(true), Some(false)));
+    }
+}

@@ -1,0 +1,173 @@
+//! `turnabout tasks` and `turnabout task`: what executors run, and what is set for it.
+
+use std::process::ExitCode;
+
+use jiff::SignedDuration;
+
+use super::global::Global;
+use super::group::{limit, paused};
+use super::overview::Overview;
+use super::print;
+use crate::api::types::{Limit, Published, TaskChange, TaskView};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Task {
+    /// The task
+    task: String,
+    /// At most so many of its jobs run at a time, over all executors and groups; `none`: as many as there are slots
+    #[arg(long, value_name = "N|none", value_parser = limit)]
+    max_running: Option<Limit>,
+    /// Take no further job of it; those that run go on
+    #[arg(long, conflicts_with = "resume")]
+    pause: bool,
+    /// Take jobs of it again
+    #[arg(long)]
+    resume: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn list(global: &Global, args: Overview) -> anyhow::Result<ExitCode> {
+    let tasks = global.client().await?.tasks().await?;
+    if args.json {
+        print::out(&print::json(&tasks)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if tasks.tasks.is_empty() {
+        eprintln!("no tasks yet; an executor makes them known, start one with `turnabout serve`");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let head = [
+        "TASK",
+        "QUEUE",
+        "PRIORITY",
+        "RETRIES",
+        "TIME LIMIT",
+        "WAITING",
+        "STUCK",
+        "HELD",
+        "OLDEST",
+        "MAX RUNNING",
+        "PAUSED",
+    ];
+    let row = |task: &TaskView| {
+        let said = |what: fn(&Published) -> String| task.published.as_ref().map_or_else(|| "-".to_owned(), what);
+        [
+            task.task.clone(),
+            said(|task| task.queue.clone()),
+            said(|task| task.priority.to_string()),
+            said(|task| task.retries.to_string()),
+            said(|task| time(task.time_limit_seconds)),
+            task.waiting.to_string(),
+            task.stuck.to_string(),
+            task.held.to_string(),
+            print::ago(task.oldest),
+            task.max_running.map_or_else(String::new, |most| most.to_string()),
+            if task.paused { "yes" } else { "" }.to_owned(),
+        ]
+    };
+    print::out(&print::lean_table(head, 9, tasks.tasks.iter().map(row)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) async fn run(global: &Global, args: Task) -> anyhow::Result<ExitCode> {
+    let change = TaskChange {
+        max_running: args.max_running,
+        paused: paused(args.pause, args.resume),
+    };
+    let client = global.client().await?;
+    if change == TaskChange::default() {
+        let task = client.task(&args.task).await?;
+        print::out(&if args.json {
+            print::json(&task)?
+        } else {
+            describe(&task)
+        })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let set = client.set_task(&args.task, &change).await?;
+    print::out(&if args.json {
+        print::json(&set)?
+    } else {
+        print::facts([
+            ("task", set.task.clone()),
+            ("max running", print::limit(set.max_running)),
+            ("paused", print::paused(set.paused)),
+        ])
+    })?;
+    if !set.published {
+        eprintln!(
+            "no executor has made a task `{}` known yet; if that is a mistake, `turnabout tasks` lists those that are",
+            print::one_line(&set.task)
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn describe(task: &TaskView) -> String {
+    let mut facts = vec![
+        ("task", task.task.clone()),
+        ("waiting", task.waiting.to_string()),
+        ("stuck", task.stuck.to_string()),
+        ("held", task.held.to_string()),
+        ("oldest", print::ago(task.oldest)),
+        ("max running", print::limit(task.max_running)),
+        ("paused", print::paused(task.paused)),
+    ];
+    match &task.published {
+        None => facts.push(("published", "no: no executor has made it known yet".to_owned())),
+        Some(said) => facts.extend([
+            ("queue", said.queue.clone()),
+            ("priority", said.priority.to_string()),
+            ("retries", said.retries.to_string()),
+            (
+                "retry delay",
+                format!(
+                    "{}, at most {}{}",
+                    time(Some(said.retry_delay_seconds)),
+                    time(Some(said.retry_cap_seconds)),
+                    if said.jitter { ", varied a little" } else { "" }
+                ),
+            ),
+            (
+                "restartable",
+                if said.restartable {
+                    "yes"
+                } else {
+                    "no: a job runs at most once"
+                }
+                .to_owned(),
+            ),
+            ("time limit", time(said.time_limit_seconds)),
+            (
+                "max unfinished",
+                format!("{} for each owner", print::limit(said.max_unfinished)),
+            ),
+        ]),
+    }
+    print::facts(facts)
+}
+
+/// So many seconds, as people say it.
+fn time(seconds: Option<f64>) -> String {
+    let Some(seconds) = seconds else {
+        return "none".to_owned();
+    };
+    match SignedDuration::try_from_secs_f64(seconds) {
+        Ok(time) => format!("{time:#}"),
+        Err(_) => format!("{seconds} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_as_people_say_them() {
+        assert_eq!(time(None), "none");
+        assert_eq!(time(Some(1800.0)), "30m");
+        assert_eq!(time(Some(0.25)), "250ms");
+    }
+}

@@ -97,35 +97,59 @@ impl Reloader {
     }
 }
 
-/// Writes to the store what is set for groups and tasks. What was set by the former configuration and is not any longer
-/// becomes as it is by default; what neither says stays as it is, since someone may have set it otherwise.
+/// Writes to the store what is set for groups and tasks, setting by setting. What was said by the former configuration and
+/// is not any longer becomes as it is by default; what neither says stays as it is: a group that someone has paused by hand
+/// does not run again because a server is started whose file gives it a weight.
 pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabout::Result<()> {
+    let said = |name: String| {
+        [new, former]
+            .iter()
+            .any(|config| *config.origin(&name) != Origin::Default)
+    };
     let mut names: Vec<&String> = new.groups.keys().chain(former.groups.keys()).collect();
     names.sort_unstable();
     names.dedup();
     for name in names {
+        let said = |key: &str| said(format!("groups.{name}.{key}"));
+        if !["weight", "max-running", "max-unfinished", "paused"]
+            .into_iter()
+            .any(said)
+        {
+            continue;
+        }
         let wanted = new.groups.get(name).cloned().unwrap_or_default();
-        let set = jobs
-            .group(name)
-            .weight(wanted.weight)
-            .max_running(wanted.max_running)
-            .max_unfinished(wanted.max_unfinished);
-        (if wanted.paused { set.pause() } else { set.resume() }).await?;
+        let mut set = jobs.group(name);
+        if said("weight") {
+            set = set.weight(wanted.weight);
+        }
+        if said("max-running") {
+            set = set.max_running(wanted.max_running);
+        }
+        if said("max-unfinished") {
+            set = set.max_unfinished(wanted.max_unfinished);
+        }
+        if said("paused") {
+            set = if wanted.paused { set.pause() } else { set.resume() };
+        }
+        set.await?;
     }
-    let limited = |config: &Config, name: &str| {
-        ["max-running", "paused"]
-            .iter()
-            .any(|key| *config.origin(&format!("tasks.{name}.{key}")) != Origin::Default)
-    };
     let mut names: Vec<&String> = new.tasks.keys().chain(former.tasks.keys()).collect();
     names.sort_unstable();
     names.dedup();
     for name in names {
-        if limited(new, name) || limited(former, name) {
-            let wanted = new.tasks.get(name).cloned().unwrap_or_default();
-            let set = jobs.task_limits(name).max_running(wanted.max_running);
-            (if wanted.paused { set.pause() } else { set.resume() }).await?;
+        let said = |key: &str| said(format!("tasks.{name}.{key}"));
+        if !["max-running", "paused"].into_iter().any(said) {
+            continue;
         }
+        let wanted = new.tasks.get(name).cloned().unwrap_or_default();
+        let mut set = jobs.task_limits(name);
+        if said("max-running") {
+            set = set.max_running(wanted.max_running);
+        }
+        if said("paused") {
+            set = if wanted.paused { set.pause() } else { set.resume() };
+        }
+        set.await?;
     }
     Ok(())
 }

@@ -224,7 +224,8 @@ section! {
 
 section! {
     /// A group: a tenant, the unit of fairness. Groups need not be named here; this is for those that differ. What stands
-    /// here is written to the store whenever the program starts or the file changes, and holds for all executors.
+    /// here is written to the store whenever the program starts or the file changes, and holds for all executors. What is
+    /// left out stays as it was set with `turnabout group`.
     Group {
         /// How many jobs it gets for each one of a group of weight 1.
         weight: u32 = 1, live true;

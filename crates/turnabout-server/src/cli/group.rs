@@ -9,7 +9,7 @@ use crate::api::types::{GroupChange, GroupSet, GroupSummary, Limit};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Group {
     /// The group
-    group: String,
+    name: String,
     /// How many jobs it gets for each one of a group of weight 1: from 1 to 1000
     #[arg(long, value_name = "N")]
     weight: Option<u32>,
@@ -55,14 +55,14 @@ pub(crate) async fn run(global: &Global, args: Group) -> anyhow::Result<ExitCode
     };
     let client = global.client().await?;
     let text = if change == GroupChange::default() {
-        let group = client.group(&args.group).await?;
+        let group = client.group(&args.name).await?;
         if args.json {
             print::json(&group)?
         } else {
             print::facts(numbers(&group).into_iter().chain(settings(&set(group))))
         }
     } else {
-        let group = client.set_group(&args.group, &change).await?;
+        let group = client.set_group(&args.name, &change).await?;
         if args.json {
             print::json(&group)?
         } else {

@@ -13,7 +13,7 @@ use crate::api::types::{Limit, Published, TaskChange, TaskView};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Task {
     /// The task
-    task: String,
+    name: String,
     /// At most so many of its jobs run at a time, over all executors and groups; `none`: as many as there are slots
     #[arg(long, value_name = "N|none", value_parser = limit)]
     max_running: Option<Limit>,
@@ -78,7 +78,7 @@ pub(crate) async fn run(global: &Global, args: Task) -> anyhow::Result<ExitCode>
     };
     let client = global.client().await?;
     if change == TaskChange::default() {
-        let task = client.task(&args.task).await?;
+        let task = client.task(&args.name).await?;
         print::out(&if args.json {
             print::json(&task)?
         } else {
@@ -86,7 +86,7 @@ pub(crate) async fn run(global: &Global, args: Task) -> anyhow::Result<ExitCode>
         })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let set = client.set_task(&args.task, &change).await?;
+    let set = client.set_task(&args.name, &change).await?;
     print::out(&if args.json {
         print::json(&set)?
     } else {

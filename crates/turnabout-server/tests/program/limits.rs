@@ -301,18 +301,13 @@ pub(crate) fn operators_at_once_undo_nothing_of_each_other(place: &Place) {
     let servers = [place.serve(&["--no-executor"]), place.serve(&["--no-executor"])];
     let [one, other] = [0, 1].map(|at: usize| Caller::of(&servers[at]));
     std::thread::scope(|scope| {
-        for (caller, field) in [
-            (&one, "weight"),
-            (&one, "max_running"),
-            (&other, "max_unfinished"),
-            (&other, "weight"),
+        // All settings share one version, so that those of another group are in the way, too.
+        for (caller, group, field) in [
+            (&one, "a", "weight"),
+            (&one, "a", "max_running"),
+            (&other, "a", "max_unfinished"),
+            (&other, "b", "weight"),
         ] {
-            // Two of them turn to groups of their own with the same setting, so that all share one version of settings.
-            let group = if std::ptr::eq(caller, &other) && field == "weight" {
-                "b"
-            } else {
-                "a"
-            };
             scope.spawn(move || {
                 for value in 1..=20 {
                     let set = caller.patch(&format!("/api/v1/groups/{group}"), &json!({ field: value }));

@@ -183,14 +183,13 @@ impl PostgresStore {
         let other = spare.as_ref().map(|_| orders.split()).unwrap_or_default();
         let (rows, theirs) = futures_util::join!(
             async {
-                self.run_claims(tx, before, executor, number, &orders)
-                    .await
-                    .map_err(&failed)
+                let claimed = self.run_claims(tx, before, executor, number, &orders);
+                Box::pin(claimed).await.map_err(&failed)
             },
             async {
                 let Some(tx) = spare else { return Ok((Vec::new(), None)) };
-                let claimed = self.run_claims(&tx, Before::Nothing, executor, number, &other).await;
-                let claimed = claimed.map_err(&failed)?;
+                let claimed = self.run_claims(&tx, Before::Nothing, executor, number, &other);
+                let claimed = Box::pin(claimed).await.map_err(&failed)?;
                 drop(tx.finish());
                 Ok(claimed)
             },
@@ -205,8 +204,8 @@ impl PostgresStore {
             // Someone else is at work here: what is known is out of date.
             stock.spoil();
             let orders = self.orders(executor, &missed, stock);
-            let late = self.run_claims(tx, again, executor, number, &orders).await;
-            rows.append(&mut late.map_err(&failed)?.0);
+            let late = self.run_claims(tx, again, executor, number, &orders);
+            rows.append(&mut Box::pin(late).await.map_err(&failed)?.0);
         }
         if !orders.walked.is_empty() {
             orders.resume(&rows, stock);

@@ -15,6 +15,7 @@ mod unknown;
 mod whole;
 
 use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use tokio_postgres::{Client, NoTls};
@@ -54,6 +55,12 @@ async fn in_a_schema(case: impl AsyncFn(&Place)) {
         std::panic::resume_unwind(panic);
     }
 }
+
+/// Someone is about to have one job of the group `a` run at a time: all but the commit.
+const CAP_IN_THE_MAKING: &str = "begin; update turnabout.settings set version = version + 1;
+    lock table turnabout.job in share row exclusive mode;
+    insert into turnabout.group_setting (name, weight, max_running, paused) values ('a', 1, 1, false);
+    insert into turnabout.cap (kind, name, allowed, running) values (0, 'a', 1, 0)";
 
 impl Place {
     fn options(&self, clock: Clock) -> StoreOptions {
@@ -99,6 +106,16 @@ impl Place {
         let sql = sql::in_schema(sql, &self.schema);
         let rows = client.query(&sql, &[]).await.expect("texts");
         rows.iter().map(|row| row.get(0)).collect()
+    }
+
+    /// Waits until somebody is stopped by the lock on the table of jobs that this client holds.
+    async fn until_blocked(&self, client: &Client) {
+        let began = Instant::now();
+        let blocked = "select count(*) from pg_locks where relation = 'turnabout.job'::regclass and not granted";
+        while self.number(client, blocked).await == 0 {
+            assert!(began.elapsed() < Duration::from_secs(30), "nobody waits for it");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Submits by plain SQL.

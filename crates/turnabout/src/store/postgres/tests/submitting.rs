@@ -98,16 +98,6 @@ async fn waiting(store: &PostgresStore, callers: usize) {
     }
 }
 
-/// Waits until somebody is stopped by the lock on the table that this client holds.
-async fn being_stored(place: &Place, client: &tokio_postgres::Client) {
-    let began = Instant::now();
-    let blocked = "select count(*) from pg_locks where relation = 'turnabout.job'::regclass and not granted";
-    while place.number(client, blocked).await == 0 {
-        assert!(began.elapsed() < Duration::from_secs(30), "nobody is being stored");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
 /// Callers who are being stored and callers who wait are dropped; whoever stays is stored, once.
 async fn a_caller_who_gives_up_takes_nobody_along(place: &Place) {
     let store = place.open().await;
@@ -123,7 +113,7 @@ async fn a_caller_who_gives_up_takes_nobody_along(place: &Place) {
             theirs.submit(vec![wanted]).await.expect("submit works")
         }));
         if i == 0 {
-            being_stored(place, &client).await;
+            place.until_blocked(&client).await;
         }
         waiting(&store, i).await;
     }
@@ -181,7 +171,7 @@ async fn callers_of_a_runtime_that_ends_are_told(place: &Place) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let first = store.clone();
     runtime.spawn(async move { first.submit(vec![job("acme")]).await });
-    being_stored(place, &client).await;
+    place.until_blocked(&client).await;
     let second = store.clone();
     let second = tokio::spawn(async move { second.submit(vec![job("acme")]).await });
     waiting(&store, 1).await;

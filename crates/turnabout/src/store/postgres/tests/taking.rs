@@ -116,21 +116,12 @@ async fn a_cap_that_is_made_between_look_and_claim_counts_what_is_claimed(place:
     let mut exec = executor(&store, &["work"]).await;
     add(&store, vec![job("a"), job("a"), job("b")]).await;
     let client = place.client().await;
-    let cap = "begin; update turnabout.settings set version = version + 1;
-        lock table turnabout.job in share row exclusive mode;
-        insert into turnabout.group_setting (name, weight, max_running, paused) values ('a', 1, 1, false);
-        insert into turnabout.cap (kind, name, allowed, running) values (0, 'a', 1, 0)";
-    place.run(&client, cap).await;
+    place.run(&client, CAP_IN_THE_MAKING).await;
     let take = tokio::spawn(async move {
         let jobs = exec.take(9).await;
         (exec, jobs.len())
     });
-    let blocked = "select count(*) from pg_locks where relation = 'turnabout.job'::regclass and not granted";
-    let began = Instant::now();
-    while place.number(&client, blocked).await == 0 {
-        assert!(began.elapsed() < Duration::from_secs(30), "it does not wait");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    place.until_blocked(&client).await;
     place.run(&client, "commit").await;
     let (mut exec, taken) = take.await.expect("no panic");
     assert_eq!(taken, 3);

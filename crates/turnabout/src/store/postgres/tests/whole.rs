@@ -1,7 +1,7 @@
 //! Taking all that is ready at once, while others have their hands on it, or change what holds.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::*;
 use crate::group::GroupSettings;
@@ -69,18 +69,9 @@ async fn a_cap_that_is_made_while_a_take_waits_is_kept(place: &Place) {
     let mut exec = executor(&store, &["work"]).await;
     add(&store, vec![job("a"), job("a")]).await;
     let client = place.client().await;
-    let cap = "begin; update turnabout.settings set version = version + 1;
-        lock table turnabout.job in share row exclusive mode;
-        insert into turnabout.group_setting (name, weight, max_running, paused) values ('a', 1, 1, false);
-        insert into turnabout.cap (kind, name, allowed, running) values (0, 'a', 1, 0)";
-    place.run(&client, cap).await;
+    place.run(&client, CAP_IN_THE_MAKING).await;
     let take = tokio::spawn(async move { exec.take(9).await.len() });
-    let blocked = "select count(*) from pg_locks where relation = 'turnabout.job'::regclass and not granted";
-    let began = Instant::now();
-    while place.number(&client, blocked).await == 0 {
-        assert!(began.elapsed() < Duration::from_secs(30), "it does not wait");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    place.until_blocked(&client).await;
     place.run(&client, "commit").await;
     assert_eq!(take.await.expect("no panic"), 1);
     let running = "select running::bigint from turnabout.cap";

@@ -19,12 +19,8 @@ pub(crate) struct Group {
     /// At most so many of its jobs may be unfinished, and submits past that are refused; `none`: any number
     #[arg(long, value_name = "N|none", value_parser = limit)]
     max_unfinished: Option<Limit>,
-    /// Take no further job of it; those that run go on
-    #[arg(long, conflicts_with = "resume")]
-    pause: bool,
-    /// Take jobs of it again
-    #[arg(long)]
-    resume: bool,
+    #[command(flatten)]
+    pausing: Pausing,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -41,9 +37,22 @@ pub(super) fn limit(text: &str) -> Result<Limit, String> {
     }
 }
 
-/// What two flags that cannot be given together say.
-pub(super) fn paused(pause: bool, resume: bool) -> Option<bool> {
-    (pause || resume).then_some(pause)
+/// Two flags that cannot be given together.
+#[derive(Debug, clap::Args)]
+pub(super) struct Pausing {
+    /// Take no further job of it; those that run go on
+    #[arg(long, conflicts_with = "resume")]
+    pause: bool,
+    /// Take jobs of it again
+    #[arg(long)]
+    resume: bool,
+}
+
+impl Pausing {
+    /// What they say, if anything.
+    pub(super) fn paused(&self) -> Option<bool> {
+        (self.pause || self.resume).then_some(self.pause)
+    }
 }
 
 pub(crate) async fn run(global: &Global, args: Group) -> anyhow::Result<ExitCode> {
@@ -51,7 +60,7 @@ pub(crate) async fn run(global: &Global, args: Group) -> anyhow::Result<ExitCode
         weight: args.weight,
         max_running: args.max_running,
         max_unfinished: args.max_unfinished,
-        paused: paused(args.pause, args.resume),
+        paused: args.pausing.paused(),
     };
     let client = global.client().await?;
     let text = if change == GroupChange::default() {
@@ -114,7 +123,8 @@ mod tests {
         for text in ["", "None", "-1", "1.5", "null", "4294967296"] {
             limit(text).expect_err(text);
         }
-        assert_eq!(paused(false, false), None);
-        assert_eq!((paused(true, false), paused(false, true)), (Some(true), Some(false)));
+        let said = |pause, resume| Pausing { pause, resume }.paused();
+        assert_eq!(said(false, false), None);
+        assert_eq!((said(true, false), said(false, true)), (Some(true), Some(false)));
     }
 }

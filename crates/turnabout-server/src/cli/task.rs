@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use jiff::SignedDuration;
 
 use super::global::Global;
-use super::group::{limit, paused};
+use super::group::{Pausing, limit};
 use super::overview::Overview;
 use super::print;
 use crate::api::types::{Limit, Published, TaskChange, TaskView};
@@ -17,12 +17,8 @@ pub(crate) struct Task {
     /// At most so many of its jobs run at a time, over all executors and groups; `none`: as many as there are slots
     #[arg(long, value_name = "N|none", value_parser = limit)]
     max_running: Option<Limit>,
-    /// Take no further job of it; those that run go on
-    #[arg(long, conflicts_with = "resume")]
-    pause: bool,
-    /// Take jobs of it again
-    #[arg(long)]
-    resume: bool,
+    #[command(flatten)]
+    pausing: Pausing,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -74,7 +70,7 @@ pub(crate) async fn list(global: &Global, args: Overview) -> anyhow::Result<Exit
 pub(crate) async fn run(global: &Global, args: Task) -> anyhow::Result<ExitCode> {
     let change = TaskChange {
         max_running: args.max_running,
-        paused: paused(args.pause, args.resume),
+        paused: args.pausing.paused(),
     };
     let client = global.client().await?;
     if change == TaskChange::default() {

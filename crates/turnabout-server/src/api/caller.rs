@@ -11,6 +11,8 @@ use crate::auth::Role;
 /// Who asks.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
+    /// What their token is called, for the log.
+    pub(super) name: String,
     pub(super) role: Role,
 }
 

@@ -92,7 +92,7 @@ pub(super) async fn running(State(app): State<App>, caller: Caller) -> Result<Js
     responses((status = 202, description = "It will")))]
 pub(super) async fn shutdown_and_exit(State(app): State<App>, caller: Caller) -> Result<StatusCode, Problem> {
     caller.admin()?;
-    tracing::info!("a caller of the API ends this server");
+    tracing::info!(by = caller.name, "this server is ended by a call");
     app.stop.cancel();
     Ok(StatusCode::ACCEPTED)
 }

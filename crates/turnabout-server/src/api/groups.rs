@@ -119,9 +119,10 @@ pub(super) async fn change(
     };
     let settings = set.await?;
     tracing::info!(
+        by = caller.name,
         group,
         ?settings,
-        "a caller of the API has changed what is set for a group"
+        "what is set for a group was changed"
     );
     Ok(Json(GroupSet::new(group, settings)))
 }

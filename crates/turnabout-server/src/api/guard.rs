@@ -98,14 +98,18 @@ fn admit(app: &App, request: &Request) -> Result<Option<Caller>, Problem> {
     }
     let path = request.uri().path();
     if open {
-        return Ok(Some(Caller { role: Role::Admin }));
+        let name = "anyone on this machine".to_owned();
+        return Ok(Some(Caller {
+            name,
+            role: Role::Admin,
+        }));
     }
     if OPEN.contains(&path) || path.starts_with(DOCS) || (path == "/metrics" && app.settings.open_metrics) {
         return Ok(None);
     }
     let Holder { name, role } = identify(app, &live.gate, request)?;
     limit(app.limiter.take(&name, Instant::now()))?;
-    Ok(Some(Caller { role }))
+    Ok(Some(Caller { name, role }))
 }
 
 fn identify(app: &App, gate: &Gate, request: &Request) -> Result<Holder, Problem> {

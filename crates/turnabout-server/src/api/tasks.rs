@@ -77,7 +77,7 @@ pub(super) async fn change(
     // First what can fail without having changed anything.
     let published = app.jobs.tasks().await?.iter().any(|known| known.name == task);
     let limits = set.await?;
-    tracing::info!(task, ?limits, "a caller of the API has changed what is set for a task");
+    tracing::info!(by = caller.name, task, ?limits, "what is set for a task was changed");
     Ok(Json(TaskSet {
         task,
         max_running: limits.max_running,

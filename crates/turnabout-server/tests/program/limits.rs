@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::http::Caller;
-use crate::place::Place;
+use crate::place::{Place, wait_for};
 use crate::roles;
 
 /// The names in a list, in its order.
@@ -336,6 +336,23 @@ pub(crate) fn only_an_administrator_sees_tasks_and_changes_what_is_set(place: &P
             .with(200);
     }
     chief.patch("/api/v1/tasks/x", &json!({ "max_running": 4 })).with(200);
+    let nobodys = json!({ "action": "cancel", "filter": { "group": "acme/ada" } });
+    acme.post(
+        "/api/v1/jobs/bulk",
+        &json!({ "action": "cancel", "filter": { "task": "never" } }),
+    )
+    .with(200);
+    chief.post("/api/v1/jobs/bulk", &nobodys).with(200);
+    // The log says who did so.
+    for (said, name) in [
+        ("what is set for a group was changed", "chief"),
+        ("what is set for a task was changed", "chief"),
+        ("many jobs were changed", "acme"),
+        ("many jobs were changed", "chief"),
+    ] {
+        let line = wait_for(&server.log, said);
+        assert!(line.contains(&format!("by=\"{name}\"")), "{line}");
+    }
 
     // Their own group, with their own jobs in it; of others nothing, whether they exist or not.
     assert_eq!(names(&acme.get("/api/v1/groups").with(200), "group"), ["acme"]);

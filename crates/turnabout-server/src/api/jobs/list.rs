@@ -149,7 +149,13 @@ pub(in super::super) async fn bulk(
         }));
     }
     let done = list.bulk(verb, CHANGED).await?;
-    tracing::info!(verb = ?request.action, changed = done.changed, skipped = done.skipped, "many jobs were changed");
+    tracing::info!(
+        by = caller.name,
+        verb = ?request.action,
+        changed = done.changed,
+        skipped = done.skipped,
+        "many jobs were changed"
+    );
     Ok(Json(BulkOutcome {
         matched: done.changed + done.skipped,
         changed: done.changed,

@@ -328,7 +328,7 @@ pub(crate) fn only_an_administrator_sees_tasks_and_changes_what_is_set(place: &P
     let server = place.serve(&["--no-executor"]);
     let nobody = Caller::of(&server);
     let [chief, acme, blue, ada] = ["chief", "acme", "blue", "ada"].map(|name| nobody.with_token(name));
-    chief.submit(&json!({ "task": "x", "group": "acme", "owner": "ada" }));
+    let hers = chief.submit(&json!({ "task": "x", "group": "acme", "owner": "ada" }));
     chief.submit(&json!({ "task": "x", "group": "acme" }));
     for group in ["acme", "blue", "acme%2Fada"] {
         chief
@@ -343,12 +343,15 @@ pub(crate) fn only_an_administrator_sees_tasks_and_changes_what_is_set(place: &P
     )
     .with(200);
     chief.post("/api/v1/jobs/bulk", &nobodys).with(200);
+    let picked = json!({ "action": "restart", "filter": { "ids": hers } });
+    ada.post("/api/v1/jobs/bulk", &picked).with(200);
     // The log says who did so.
     for (said, name) in [
         ("what is set for a group was changed", "chief"),
         ("what is set for a task was changed", "chief"),
         ("many jobs were changed", "acme"),
         ("many jobs were changed", "chief"),
+        ("many jobs were changed", "ada"),
     ] {
         let line = wait_for(&server.log, said);
         assert!(line.contains(&format!("by=\"{name}\"")), "{line}");

@@ -129,11 +129,20 @@ pub(in super::super) async fn bulk(
             ));
         }
     }
-    if let Some(ids) = &query.ids {
-        let ids = parse_ids(ids)?;
-        return Ok(Json(change_each(&app, &caller, &request, &ids).await?));
+    let outcome = match &query.ids {
+        Some(ids) => change_each(&app, &caller, &request, &parse_ids(ids)?).await?,
+        None => change_all(&app, &caller, &request).await?,
+    };
+    if !request.dry_run {
+        let BulkOutcome { changed, skipped, .. } = outcome;
+        tracing::info!(by = caller.name, verb = ?request.action, changed, skipped, "many jobs were changed");
     }
-    let list = narrow(app.jobs.list(), &caller, query)?;
+    Ok(Json(outcome))
+}
+
+/// All that match, so many at the most.
+async fn change_all(app: &App, caller: &Caller, request: &BulkRequest) -> Result<BulkOutcome, Problem> {
+    let list = narrow(app.jobs.list(), caller, &request.filter)?;
     let verb = match request.action {
         BulkVerb::Cancel => Bulk::Cancel,
         BulkVerb::Restart => Bulk::Restart,
@@ -141,27 +150,20 @@ pub(in super::super) async fn bulk(
     };
     if request.dry_run {
         let matched = list.bulk_count(verb, CHANGED + 1).await?;
-        return Ok(Json(BulkOutcome {
+        return Ok(BulkOutcome {
             matched: matched.min(CHANGED.into()),
             changed: 0,
             skipped: 0,
             more: matched > CHANGED.into(),
-        }));
+        });
     }
     let done = list.bulk(verb, CHANGED).await?;
-    tracing::info!(
-        by = caller.name,
-        verb = ?request.action,
-        changed = done.changed,
-        skipped = done.skipped,
-        "many jobs were changed"
-    );
-    Ok(Json(BulkOutcome {
+    Ok(BulkOutcome {
         matched: done.changed + done.skipped,
         changed: done.changed,
         skipped: done.skipped,
         more: done.more,
-    }))
+    })
 }
 
 /// Changes those of the jobs that are meant, one after the other: someone has picked them from a list.

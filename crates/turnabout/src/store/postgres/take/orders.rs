@@ -43,24 +43,37 @@ impl Orders<'_> {
         tally
     }
 
-    /// What is left of picks whose jobs were not all where they had been seen.
+    /// What is left of picks whose jobs were not all where they had been seen. Places under caps that were given to those that
+    /// were are gone.
     pub(super) fn missed(&self, rows: &[Row]) -> Vec<Pick> {
         if self.places.is_empty() || self.walked.is_empty() && rows.len() == self.places.len() {
             return Vec::new();
         }
         let got = Self::tally(rows);
+        let mut given: HashMap<(&str, i16, &str, &str), u32> = HashMap::default();
+        for row in rows {
+            *given
+                .entry((row.get(5), row.get(1), row.get(3), row.get(4)))
+                .or_default() += 1;
+        }
         let mut missed = Vec::new();
         for (pick, wanted) in &self.by_place {
             let got = got.get(&(pick.group.as_str(), pick.lane.code())).copied().unwrap_or(0);
-            if got < *wanted {
-                let rest = (wanted - got) as u32;
+            if got >= *wanted {
+                continue;
+            }
+            let rest = (wanted - got) as u32;
+            let mut streams = pick.streams.clone();
+            for (stream, limit) in &mut streams {
+                let key = (pick.group.as_str(), stream.lane.code(), &*stream.queue, &*stream.task);
+                *limit = rest.min(limit.saturating_sub(given.get(&key).copied().unwrap_or(0)));
+            }
+            streams.retain(|(_, limit)| *limit > 0);
+            let reach = streams.iter().map(|(_, limit)| limit).sum();
+            if reach > 0 {
                 missed.push(Pick {
-                    jobs: rest,
-                    streams: (pick
-                        .streams
-                        .iter()
-                        .map(|(stream, limit)| (stream.clone(), rest.min(*limit))))
-                    .collect(),
+                    jobs: rest.min(reach),
+                    streams,
                     ..(*pick).clone()
                 });
             }

@@ -6,12 +6,14 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::group::TaskLimits;
 
 cases![
     a_take_that_is_dropped_keeps_nothing_locked,
     a_job_that_commits_late_is_taken_soon,
     promoted_jobs_queue_up_as_they_became_due_whatever_the_server_knows_of_the_table,
     a_cap_that_is_made_between_look_and_claim_counts_what_is_claimed,
+    a_place_under_a_cap_is_given_once_though_another_job_of_the_take_was_gone,
     marks_find_a_job_behind_many_streams_that_have_run_dry,
 ];
 
@@ -132,6 +134,35 @@ async fn a_cap_that_is_made_between_look_and_claim_counts_what_is_claimed(place:
     add(&store, vec![job("a")]).await;
     exec.turns.forgive();
     assert!(exec.take(9).await.is_empty());
+}
+
+/// Someone else has his hands on a job that was to be taken together with one under a cap: what makes up for it must not come
+/// from under that cap, whose only place is given away already.
+async fn a_place_under_a_cap_is_given_once_though_another_job_of_the_take_was_gone(place: &Place) {
+    let store = place.open().await;
+    let narrow = TaskLimits {
+        max_running: Some(1),
+        ..TaskLimits::default()
+    };
+    store
+        .set(Setting::Task("narrow".to_owned(), narrow))
+        .await
+        .expect("it is set");
+    let of = |task: &str| NewJob {
+        task: task.to_owned(),
+        ..job("a")
+    };
+    let ids = add(&store, ["narrow", "work", "narrow", "work"].map(of).to_vec()).await;
+    let client = place.client().await;
+    let lock = format!("begin; select from turnabout.job where id = '{}' for update", ids[1]);
+    place.run(&client, &lock).await;
+    let mut exec = executor(&store, &["work", "narrow"]).await;
+    let taken: Vec<JobId> = exec.take(2).await.iter().map(|job| job.id).collect();
+    assert_eq!(taken, [ids[0], ids[3]]);
+    assert_eq!(
+        place.number(&client, "select running::bigint from turnabout.cap").await,
+        1
+    );
 }
 
 async fn marks_find_a_job_behind_many_streams_that_have_run_dry(place: &Place) {

@@ -9,8 +9,9 @@ pub const STALE: Duration = Duration::from_millis(250);
 const AHEAD: f64 = 0.05;
 /// And no less than this, so that slots do not wait for a take that is a little late.
 const LEAST_AHEAD: f64 = 0.005;
-/// Half of what is held lasts while the next jobs are on their way: so many times as long as a take, with a reserve.
-const TAKES: f64 = 2.5;
+/// Half of what is held lasts while the next jobs are on their way: so many times as long as a take: half
+/// of them differ by half, and slots that wait for a late one are lost to everybody.
+const TAKES: f64 = 4.0;
 /// How much the last take weighs beside those before it.
 const LATEST: f64 = 0.2;
 /// How many seconds the rate remembers.
@@ -106,8 +107,8 @@ mod tests {
         );
         pace.took(Duration::from_millis(4));
         assert!(
-            (90..=100).contains(&pace.ahead()),
-            "where a take lasts 4 ms, 10 ms are enough, not {} jobs",
+            (150..=160).contains(&pace.ahead()),
+            "where a take lasts 4 ms, 16 ms are enough, not {} jobs",
             pace.ahead()
         );
         pace.measure(2004, now + Duration::from_secs(1));

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use deadpool_postgres::{Object, Pool, RecyclingMethod};
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::broadcast;
 use tokio_postgres::Config;
@@ -17,7 +18,7 @@ use uuid::Uuid;
 
 use super::{
     Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting, Settle,
-    Settled, Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Settled, Signal, Standpoint, Stood, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -53,6 +54,7 @@ mod rows;
 mod settings;
 mod settle;
 mod sql;
+mod standby;
 mod stock;
 mod take;
 #[cfg(test)]
@@ -68,6 +70,7 @@ use listen::Ear;
 use marks::Marks;
 use patience::{MORE_PATIENCE, PATIENCE};
 use sql::Sql;
+use standby::Standby;
 use stock::Memory;
 use tls::Tls;
 #[cfg(test)]
@@ -99,6 +102,8 @@ pub struct PostgresStore {
     limits: AtomicBool,
     /// Small submits on their way.
     together: Together,
+    /// Executors of this process that wait for jobs.
+    standby: Standby,
     /// For what goes on after a caller has gone.
     me: Weak<Self>,
     ear: Ear,
@@ -145,6 +150,7 @@ impl PostgresStore {
             unwritten: Mutex::default(),
             limits: AtomicBool::new(false),
             together: Together::default(),
+            standby: Standby::default(),
             me: me.clone(),
             ear,
             feed,
@@ -269,6 +275,10 @@ impl Store for PostgresStore {
     async fn take(&self, take: Take) -> Result<Taken> {
         self.within(PATIENCE, "taking jobs", Box::pin(self.hand_out(take)))
             .await
+    }
+
+    async fn stand_by(&self, take: Take, until: BoxFuture<'_, ()>) -> Result<Stood> {
+        self.wait_for_jobs(take, until).await
     }
 
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {

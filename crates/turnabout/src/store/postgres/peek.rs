@@ -17,6 +17,7 @@ use super::take::Unwritten;
 use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::job::Lane;
+use crate::store::Take;
 use crate::turn::{Ring, Stream, Turns};
 
 mod glance;
@@ -42,7 +43,18 @@ pub(super) struct Found {
     pub(super) stock: Stock,
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    pub(super) fn of(take: &'a Take) -> Self {
+        Self {
+            executor: take.executor,
+            kind: &take.kind,
+            queues: &take.queues,
+            tasks: &take.tasks,
+            want: take.want,
+            turns: &take.turns,
+        }
+    }
+
     /// How many useful groups are wanted.
     pub(super) fn window(&self) -> usize {
         self.turns.window(self.want)

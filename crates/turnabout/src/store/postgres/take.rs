@@ -26,7 +26,7 @@ use crate::turn::{Peeked, Pick, Ring, Round, interleave};
 mod all;
 mod orders;
 
-pub(super) use all::Unwritten;
+pub(super) use all::{Asked, Unwritten};
 use orders::Orders;
 
 /// A lane that gave too little is made up from the others; this is more than enough for all of them.
@@ -47,34 +47,15 @@ enum Before<'a> {
 
 impl PostgresStore {
     pub(super) async fn hand_out(&self, take: Take) -> Result<Taken> {
-        let Take {
-            executor,
-            number,
-            kind,
-            queues,
-            tasks,
-            want,
-            turns,
-        } = take;
         let tx = Tx::on(self.client().await?);
-        let look = Look {
-            executor,
-            kind: &kind,
-            queues: &queues,
-            tasks: &tasks,
-            want,
-            turns: &turns,
-        };
-        let (found, all) = match self.take_all(&tx, &look, number).await? {
-            Some((found, all)) => (found, Some(all)),
-            None => (self.peek(&tx, &look).await?, None),
-        };
-        let peeks = Peeked::merge(&found.ring, found.stock.peeked(&look, &found.settings));
-        let mut round = Round::begin(turns, &found.ring, peeks, want, &tasks, &found.settings);
-        if let Some(all) = all {
+        let look = Look::of(&take);
+        if let Some((found, all)) = self.take_all(&tx, &look, take.number).await? {
             drop(tx.finish());
-            return Ok(self.hand_over(executor, &kind, round, found, all));
+            return Ok(self.hand_over(take, found, all));
         }
+        let found = self.peek(&tx, &look).await?;
+        let (executor, number, kind) = (take.executor, take.number, take.kind.clone());
+        let mut round = begin(take, &found);
         let Found {
             ring,
             settings,
@@ -359,6 +340,13 @@ impl PostgresStore {
             marks.set(&job.group, job.lane, row.get(3), &job.task, job.seq);
         }
     }
+}
+
+/// A round of what was found.
+fn begin(take: Take, found: &Found) -> Round {
+    let peeks = found.stock.peeked(&Look::of(&take), &found.settings);
+    let peeks = Peeked::merge(&found.ring, peeks);
+    Round::begin(take.turns, &found.ring, peeks, take.want, &take.tasks, &found.settings)
 }
 
 /// Which pick a job was taken by.

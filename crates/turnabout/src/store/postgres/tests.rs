@@ -9,6 +9,7 @@ mod interleavings;
 mod opening;
 mod plans;
 mod schema;
+mod standby;
 mod submitting;
 mod taking;
 mod unknown;

@@ -1,7 +1,7 @@
 //! Small submits share commits: those that arrive while another is being stored are stored together by the next
 //! commit. A lone caller waits for nobody.
 //!
-//! Whoever stores holds the *pen*, and tells the executors of this process before anyone else. A caller who finds it free
+//! Whoever stores holds the *pen*, and tells the executors of this process before anyone else (`plain.rs`). A caller who finds it free
 //! stores its own jobs with it, and nothing but those; should it be dropped, a task sees that through. For whoever comes
 //! meanwhile the pen goes to a task which belongs to no caller, so that no caller's end touches another. There is one pen:
 //! with two, half as many callers shared each commit, and fewer jobs were stored a second.
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::super::PostgresStore;
 use crate::error::{Error, Result};
-use crate::store::{NewJob, Signal};
+use crate::store::NewJob;
 
 /// So many callers wait for the next commits; more than that wait for a place.
 const WAITING: usize = 1000;
@@ -166,7 +166,6 @@ impl PostgresStore {
         if let Some(pen) = self.me.upgrade().and_then(Pen::take) {
             let storing = async move {
                 let stored = pen.store.insert_plain(&[&jobs]).await?;
-                pen.store.signal(Signal::Ready);
                 Ok(stored.map(|stored| (jobs, Arc::new(stored))))
             };
             return SeenThrough(Some(Box::pin(storing))).await;
@@ -209,7 +208,6 @@ async fn store(store: &PostgresStore, waiting: Vec<Waiting>) {
     let calls: Vec<&[NewJob]> = waiting.iter().map(|w| w.jobs.as_slice()).collect();
     match store.insert_plain(&calls).await {
         Ok(stored) => {
-            store.signal(Signal::Ready);
             let stored = stored.map(Arc::new);
             for w in waiting {
                 answer(w, Ok(stored.clone()));
@@ -219,7 +217,6 @@ async fn store(store: &PostgresStore, waiting: Vec<Waiting>) {
         Err(error) if waiting.len() > 1 && !error.is_transient() => {
             for w in waiting {
                 let alone = store.insert_plain(&[&w.jobs]).await;
-                store.signal(Signal::Ready);
                 answer(w, alone.map(|stored| stored.map(Arc::new)));
             }
         }

@@ -17,11 +17,12 @@ use super::super::connect::{Tx, failed};
 use super::super::peek::{Found, Look};
 use super::super::stock::{Ahead, Shelf, Standing, Stock, Tid};
 use super::super::{PostgresStore, rows};
+use super::begin;
 use crate::error::Result;
 use crate::group::Settings;
 use crate::job::{Claimed, Lane, State};
-use crate::store::Taken;
-use crate::turn::{Pick, Ring, Round, Stream, interleave};
+use crate::store::{Stood, Take, Taken};
+use crate::turn::{Pick, Ring, Stream, interleave};
 
 /// Rows are looked for one by one: more than so many are not taken so.
 const MUCH: u32 = 16;
@@ -30,6 +31,34 @@ const MUCH: u32 = 16;
 pub(in crate::store::postgres) struct Unwritten {
     pub(in crate::store::postgres) moves: i64,
     pub(in crate::store::postgres) ring: Ring,
+}
+
+/// How everything that is ready is asked for.
+pub(in crate::store::postgres) struct Asked<'a> {
+    executor: Uuid,
+    number: i64,
+    state: i16,
+    kind: &'a str,
+    queues: &'a [String],
+    tasks: Vec<&'a str>,
+    most: i32,
+    pub(in crate::store::postgres) settings: Arc<Settings>,
+}
+
+impl Asked<'_> {
+    /// As `take_all.sql` wants them.
+    pub(in crate::store::postgres) fn params(&self) -> [&(dyn ToSql + Sync); 8] {
+        [
+            &self.executor,
+            &self.number,
+            &self.state,
+            &self.kind,
+            &self.queues,
+            &self.tasks,
+            &self.most,
+            &self.settings.version,
+        ]
+    }
 }
 
 /// All that was ready and is taken now, but for what others had their hands on.
@@ -61,25 +90,39 @@ impl PostgresStore {
     /// happened so far.
     pub(super) async fn take_all(&self, tx: &Tx, look: &Look<'_>, number: i64) -> Result<Option<(Found, All)>> {
         let failed = failed("taking all jobs");
+        let Some(asked) = self.ask_for_all(look, number) else {
+            return Ok(None);
+        };
+        let statement = tx.prepare(&self.sql.take_all).await.map_err(&failed)?;
+        let rows = tx.client().query(&statement, &asked.params()).await.map_err(&failed)?;
+        self.all_of(look, number, asked.settings, &rows)
+    }
+
+    /// How to ask for everything that is ready. Nothing: there may be too much, or it may not be for all.
+    pub(in crate::store::postgres) fn ask_for_all<'a>(&self, look: &Look<'a>, number: i64) -> Option<Asked<'a>> {
         let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let most = look.turns.whole(look.want, &settings).min(MUCH);
-        if most == 0 || !self.expects_little(look) {
-            return Ok(None);
-        }
-        let statement = tx.prepare(&self.sql.take_all).await.map_err(&failed)?;
-        let tasks: Vec<&str> = look.tasks.iter().map(String::as_str).collect();
-        let params: [&(dyn ToSql + Sync); 8] = [
-            &look.executor,
-            &number,
-            &State::Scheduled.code(),
-            &look.kind,
-            &look.queues,
-            &tasks,
-            &(most as i32),
-            &settings.version,
-        ];
-        let rows = tx.client().query(&statement, &params).await.map_err(&failed)?;
-        let Some(first) = rows.first() else {
+        (most > 0 && self.expects_little(look)).then(|| Asked {
+            executor: look.executor,
+            number,
+            state: State::Scheduled.code(),
+            kind: look.kind,
+            queues: look.queues,
+            tasks: look.tasks.iter().map(String::as_str).collect(),
+            most: most as i32,
+            settings,
+        })
+    }
+
+    /// What the server answered.
+    fn all_of(
+        &self,
+        look: &Look<'_>,
+        number: i64,
+        settings: Arc<Settings>,
+        rows: &[Row],
+    ) -> Result<Option<(Found, All)>> {
+        let Some((first, seen)) = rows.first().and_then(|row| Some((row, row.get::<_, Option<i32>>(20)?))) else {
             return Ok(None);
         };
         #[cfg(test)]
@@ -87,10 +130,9 @@ impl PostgresStore {
             .taken_whole
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let (ring, moves) = self.ring_at(look.kind, first);
-        let seen: i32 = first.get(20);
         let looked = Duration::try_from_secs_f64(first.get(21)).unwrap_or_default();
         self.all_marks().entry(look.executor).or_default().looked(looked);
-        let taken = if seen == 0 { &[] } else { &rows[..] };
+        let taken = if seen == 0 { &[] } else { rows };
         let mut jobs = Vec::with_capacity(taken.len());
         for row in taken {
             jobs.push(rows::claimed(row, number)?);
@@ -101,11 +143,26 @@ impl PostgresStore {
         Ok(Some((found, All { jobs, whole, moves })))
     }
 
+    /// What a take has got that was asked by someone else, in a statement of theirs.
+    pub(in crate::store::postgres) fn served(
+        &self,
+        take: Take,
+        settings: Arc<Settings>,
+        rows: &[Row],
+    ) -> Result<Stood> {
+        match self.all_of(&Look::of(&take), take.number, settings, rows)? {
+            Some((found, all)) => Ok(Stood::Taken(self.hand_over(take, found, all))),
+            None => Ok(Stood::Recalled(take.turns)),
+        }
+    }
+
     /// What was taken, in the order of turns. The round plans as ever, and is told of each pick what came of it.
-    pub(super) fn hand_over(&self, executor: Uuid, kind: &str, mut round: Round, found: Found, mut all: All) -> Taken {
+    pub(super) fn hand_over(&self, take: Take, found: Found, mut all: All) -> Taken {
+        let (executor, kind) = (take.executor, take.kind.clone());
+        let mut round = begin(take, &found);
         if round.ring != found.ring {
             let (moves, ring) = (all.moves, round.ring.clone());
-            self.unwritten().insert(kind.to_owned(), Unwritten { moves, ring });
+            self.unwritten().insert(kind, Unwritten { moves, ring });
         }
         let mut jobs = Vec::with_capacity(all.jobs.len());
         let mut all_picks = Vec::new();

@@ -141,6 +141,23 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
     let tasks: Vec<&str> = (0..2 * PICKS).map(|i| ["work", "other"][i % 2]).collect();
     let n = |item: &str| same(item, BATCH);
     let m = |item: &str| same(item, 2 * PICKS);
+    let plain = || {
+        format!(
+            "null, '{{}}', {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, '{{}}', {}, {}",
+            list((0..BATCH).map(|_| JobId::new())),
+            n("null"),
+            n("1"),
+            n("null"),
+            n("null"),
+            list(&groups),
+            n("work"),
+            n("null"),
+            n("args"),
+            n("null"),
+            n("f"),
+            n("0")
+        )
+    };
     vec![
         (
             Prepared::hot("peek", &sql.peek),
@@ -210,22 +227,12 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
             Prepared::cold("take_lone", &sql.take_all),
             format!("'{me}', 2, 1, '{kind}', '{{lone,empty}}', '{{work}}', 16, 0"),
         ),
+        (Prepared::cold("insert_plain", &sql.insert_plain), plain()),
         (
-            Prepared::cold("insert_plain", &sql.insert_plain),
+            Prepared::cold("insert_and_take", &sql.insert_and_take),
             format!(
-                "null, '{{}}', {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, '{{}}', {}, {}",
-                list((0..BATCH).map(|_| JobId::new())),
-                n("null"),
-                n("1"),
-                n("null"),
-                n("null"),
-                list(&groups),
-                n("work"),
-                n("null"),
-                n("args"),
-                n("null"),
-                n("f"),
-                n("0")
+                "{}, '{me}', 2, 1, '{kind}', '{{lone,empty}}', '{{work}}', 16, 0",
+                plain()
             ),
         ),
         (

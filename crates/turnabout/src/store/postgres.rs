@@ -51,6 +51,7 @@ mod prune;
 mod read;
 mod report;
 mod rows;
+mod seats;
 mod settings;
 mod settle;
 mod sql;
@@ -69,6 +70,7 @@ use insert::together::Together;
 use listen::Ear;
 use marks::Marks;
 use patience::{MORE_PATIENCE, PATIENCE};
+use seats::Seats;
 use sql::Sql;
 use standby::Standby;
 use stock::Memory;
@@ -83,6 +85,8 @@ pub struct PostgresStore {
     pulse: Pool,
     /// The connections of handlers' transactions, which may be busy for long.
     handlers: Pool,
+    /// Connections that stay with one kind of work.
+    seats: Seats,
     /// How further connections are encrypted.
     tls: Tls,
     sql: Sql,
@@ -139,6 +143,7 @@ impl PostgresStore {
             pool,
             pulse,
             handlers,
+            seats: Seats::default(),
             tls,
             sql: Sql::new(&options.schema),
             options,
@@ -344,7 +349,10 @@ impl Store for PostgresStore {
     }
 
     async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
-        self.again("registering", || self.enrol(executor, kind, tasks)).await
+        self.again("registering", || self.enrol(executor, kind, tasks)).await?;
+        #[cfg(not(test))]
+        seats::warm_up(self.me.clone());
+        Ok(())
     }
 
     async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
@@ -366,7 +374,7 @@ impl Store for PostgresStore {
     }
 
     fn refresh(&self) {
-        patience::close_idle(&self.pool);
+        self.close_idle();
         patience::close_idle(&self.pulse);
     }
 

@@ -310,7 +310,7 @@ fn options(clock: &ManualClock, retention: Duration) -> StoreOptions {
     StoreOptions {
         clock: Clock::Manual(clock.clone()),
         retention,
-        connections: 4,
+        connections: 6,
         ..StoreOptions::default()
     }
 }

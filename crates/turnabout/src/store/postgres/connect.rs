@@ -8,6 +8,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Row, Statement};
 
+use super::seats::Seat;
 use super::tls::{Tls, Wanted};
 use crate::error::{Error, Result};
 
@@ -103,6 +104,8 @@ pub(super) const HOT: &str = "set local enable_seqscan = off; set local enable_h
 /// connection is closed and not returned to the pool, so that no lock outlives its holder.
 pub(super) struct Tx {
     client: Option<Object>,
+    /// Where the connection stays afterwards, if not in the pool.
+    seat: Option<Seat>,
 }
 
 /// What a transaction is for.
@@ -128,7 +131,18 @@ impl Tx {
     }
 
     pub(super) fn on(client: Object) -> Self {
-        Self { client: Some(client) }
+        Self {
+            client: Some(client),
+            seat: None,
+        }
+    }
+
+    /// On a connection that stays in its seat afterwards.
+    pub(super) fn seated(client: Object, seat: Seat) -> Self {
+        Self {
+            client: Some(client),
+            seat: Some(seat),
+        }
     }
 
     pub(super) fn client(&self) -> &Object {
@@ -172,9 +186,17 @@ impl Tx {
         Ok(())
     }
 
-    /// The transaction has ended by a command of the caller's: the connection may be used again.
+    /// The transaction has ended by a command of the caller's: the connection may be used again. Returns it, unless it has a
+    /// seat.
     pub(super) fn finish(mut self) -> Option<Object> {
-        self.client.take()
+        let client = self.client.take()?;
+        match self.seat.take() {
+            Some(seat) => {
+                seat.leave(client);
+                None
+            }
+            None => Some(client),
+        }
     }
 }
 

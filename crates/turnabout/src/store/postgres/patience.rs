@@ -28,13 +28,13 @@ impl PostgresStore {
         match tokio::time::timeout(patience, verb).await {
             Ok(Err(error)) if is_read_only(&error) => {
                 // After a fail-over, old connections may lead to a server that only reads. New ones find the other.
-                close_idle(&self.pool);
+                self.close_idle();
                 Err(error)
             }
             Ok(answer) => answer,
             Err(_) => {
                 // The one that did not answer is back in the pool, among the idle ones.
-                close_idle(&self.pool);
+                self.close_idle();
                 Err(Error::Store {
                     doing,
                     cause: format!("the server did not answer within {patience:?}").into(),
@@ -42,6 +42,12 @@ impl PostgresStore {
                 })
             }
         }
+    }
+
+    /// Closes connections that nobody uses; they are made again when needed.
+    pub(super) fn close_idle(&self) {
+        self.seats.clear();
+        close_idle(&self.pool);
     }
 
     /// Runs a verb, and runs it again if it and another waited for each other: the other has gone on meanwhile.

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use deadpool_postgres::Object;
 use foldhash::HashSet;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -32,7 +31,7 @@ impl PostgresStore {
         let ids: Vec<Uuid> = jobs.iter().map(|(id, ..)| id.0).collect();
         let numbers: Vec<i64> = jobs.iter().map(|(_, number, _)| *number).collect();
         let attempts: Vec<i32> = jobs.iter().map(|(.., attempts)| *attempts as i32).collect();
-        let tx = Tx::on(self.client().await?);
+        let tx = self.sit(&self.seats.settling).await?;
         let now = self.options.clock.manual();
         let statement = tx.prepare(&self.sql.start).await.map_err(&failed)?;
         let running = State::Running.code();
@@ -65,7 +64,8 @@ impl PostgresStore {
         let written = if jobs.iter().all(|job| job.hooks.is_empty()) {
             let mut missing = None;
             loop {
-                match (self.write(self.client().await?, executor, &jobs).await, missing) {
+                let tx = self.sit(&self.seats.settling).await?;
+                match (self.write(tx, executor, &jobs).await, missing) {
                     (Err(error), before) if missing_day(&error).is_some_and(|table| before != Some(table)) => {
                         missing = missing_day(&error);
                         let ids = jobs.iter().map(|job| job.id);
@@ -101,14 +101,8 @@ impl PostgresStore {
     }
 
     /// Writes changes of jobs that this executor holds; says which were written. One transaction.
-    async fn write(
-        &self,
-        client: Object,
-        executor: Uuid,
-        jobs: &[Settle],
-    ) -> Result<HashSet<JobId>, tokio_postgres::Error> {
+    async fn write(&self, tx: Tx, executor: Uuid, jobs: &[Settle]) -> Result<HashSet<JobId>, tokio_postgres::Error> {
         let last = self.last_of(jobs).await;
-        let tx = Tx::on(client);
         let (written, freed) = self.write_in(&tx, Some(Mode::Durable), Some(executor), jobs).await?;
         drop(tx.finish());
         self.announce(jobs, &written, freed);

@@ -47,7 +47,7 @@ enum Before<'a> {
 
 impl PostgresStore {
     pub(super) async fn hand_out(&self, take: Take) -> Result<Taken> {
-        let tx = Tx::on(self.client().await?);
+        let tx = self.sit(&self.seats.taking).await?;
         let look = Look::of(&take);
         if let Some((found, all)) = self.take_all(&tx, &look, take.number).await? {
             drop(tx.finish());

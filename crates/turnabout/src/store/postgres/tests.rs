@@ -9,6 +9,7 @@ mod interleavings;
 mod opening;
 mod plans;
 mod schema;
+mod seats;
 mod standby;
 mod submitting;
 mod taking;
@@ -68,7 +69,7 @@ impl Place {
         StoreOptions {
             clock,
             schema: self.schema.clone(),
-            connections: 4,
+            connections: 6,
             ..StoreOptions::default()
         }
     }

@@ -9,8 +9,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::super::connect::{Tx, failed, is_transient};
-use super::super::patience::close_idle;
+use super::super::connect::{failed, is_transient};
 use super::super::peek::Look;
 use super::super::standby::Order;
 use super::super::take::Asked;
@@ -83,7 +82,7 @@ impl PostgresStore {
 
     async fn run_patiently(&self, calls: &[&[NewJob]], asked: Option<&Asked<'_>>) -> Result<Vec<Row>> {
         // A caller who gives up must not leave an answer behind that the next user of the connection would wait for.
-        let tx = Tx::on(self.client().await?);
+        let tx = self.sit(&self.seats.submitting).await?;
         let running = self.run_plain(tx.client(), calls, asked);
         let (error, transient) = match tokio::time::timeout(PATIENCE, running).await {
             Ok(Ok(rows)) => {
@@ -99,7 +98,7 @@ impl PostgresStore {
         if transient {
             // Whatever is wrong with it (it hangs, it leads to a server that only reads), nobody else should have it.
             drop(tx);
-            close_idle(&self.pool);
+            self.close_idle();
         } else {
             drop(tx.finish());
         }

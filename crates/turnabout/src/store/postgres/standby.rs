@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::peek::Look;
 use crate::error::{Error, Result};
 use crate::store::{NewJob, Stood, Take};
 
@@ -63,6 +64,11 @@ impl PostgresStore {
     /// Stands by until jobs were taken for it, or `until` is over.
     pub(super) async fn wait_for_jobs(&self, take: Take, until: BoxFuture<'_, ()>) -> Result<Stood> {
         let (executor, number) = (take.executor, take.number);
+        if self.ask_for_all(&Look::of(&take), number).is_none() {
+            // It takes a look by the rules, whoever comes.
+            until.await;
+            return Ok(Stood::Recalled(take.turns));
+        }
         let mut answer = self.standby.add(take);
         let came = tokio::select! {
             biased;

@@ -208,9 +208,14 @@ async fn where_settings_hold_something_back_it_takes_a_look_by_the_rules(place: 
         ..GroupSettings::default()
     };
     store.set(Setting::Group("a".to_owned(), paused)).await.expect("set");
-    let standing = stand(&store, &mut exec, 4).await;
+    let mut standing = stand(&store, &mut exec, 4).await;
+    let mut signals = store.signals();
     let ids = add(&store, vec![job("a")]).await;
-    assert_eq!(brought(standing).await, None);
+    assert!(
+        poll!(&mut standing).is_pending() && heard_ready(&mut signals),
+        "it is woken, as ever"
+    );
+    drop(standing);
     assert!(exec.take(4).await.is_empty() && get(&store, ids[0]).await.claim.is_none());
     // Settings that this store has not read yet hold as well.
     let other = place.open().await;

@@ -35,6 +35,7 @@ mod change;
 mod connect;
 mod executors;
 mod feed;
+mod forget;
 mod grab;
 mod hooks;
 mod ids;

@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_submit.sql"),
     include_str!("migrations/0003_finish.sql"),
     include_str!("migrations/0004_take.sql"),
+    include_str!("migrations/0005_forget.sql"),
 ];
 
 /// The newest schema that this program knows.

@@ -83,12 +83,12 @@ impl PostgresStore {
             &sql.claim_merged,
             &sql.count_claimed,
         ];
-        let finish = if self.options.retention.is_zero() {
-            &sql.forget
+        let mut settling = vec![&sql.start, &sql.give_back, &sql.lock_all_caps];
+        if self.options.retention.is_zero() {
+            settling.extend([&sql.forget_all, &sql.forget]);
         } else {
-            &sql.finish
-        };
-        let settling = [&sql.start, finish, &sql.give_back, &sql.lock_all_caps];
+            settling.push(&sql.finish);
+        }
         let submitting = [&sql.insert_plain, &sql.insert_and_take];
         futures_util::try_join!(
             self.plan_all(&self.seats.taking, &taking),

@@ -103,7 +103,10 @@ impl PostgresStore {
     /// Writes changes of jobs that this executor holds; says which were written. One transaction.
     async fn write(&self, tx: Tx, executor: Uuid, jobs: &[Settle]) -> Result<HashSet<JobId>, tokio_postgres::Error> {
         let last = self.last_of(jobs).await;
-        let (written, freed) = self.write_in(&tx, Some(Mode::Durable), Some(executor), jobs).await?;
+        let (written, freed) = match self.forget_all(&tx, executor, jobs).await? {
+            Some(all) => (all, false),
+            None => self.write_in(&tx, Some(Mode::Durable), Some(executor), jobs).await?,
+        };
         drop(tx.finish());
         self.announce(jobs, &written, freed);
         self.hint_last(last, &written);

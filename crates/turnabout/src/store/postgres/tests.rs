@@ -1,6 +1,7 @@
 //! What only `PostgreSQL` does. What every store must do is in the conformance suite.
 
 mod days;
+mod forgetting;
 mod function;
 mod idle;
 mod ids;

@@ -260,6 +260,10 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
             format!("'{me}', {live}, {}, {}", n("1"), n("f")),
         ),
         (
+            Prepared::cold("forget_all", &sql.forget_all),
+            format!("'{me}', {live}, {}, {}", n("1"), n("f")),
+        ),
+        (
             Prepared::hot("give_back", &sql.give_back),
             format!(
                 "'{me}', null, {live}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, '{{}}', '{{}}', {}, 100",

@@ -13,7 +13,6 @@ use deadpool_postgres::{Object, Pool, RecyclingMethod};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::broadcast;
-use tokio_postgres::Config;
 use uuid::Uuid;
 
 use super::{
@@ -21,7 +20,7 @@ use super::{
     Settled, Signal, Standpoint, Stood, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::Clock;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::group::Settings;
 use crate::hook::{Hooks, Owed};
 use crate::job::{Attempt, Claimed, Job, JobId};
@@ -126,7 +125,7 @@ impl PostgresStore {
         sql::check_schema(&options.schema)?;
         let (config, tls) = connect::config(url)?;
         let name = connect::name(&config);
-        prepare(&config, &tls, &options, &name).await?;
+        migrate::prepare(&config, &tls, &options.schema, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
         let watched = Arc::new(tokio::sync::Notify::new());
         let ear = Ear::open(
@@ -226,34 +225,6 @@ impl PostgresStore {
             self.hint(ids);
         }
     }
-}
-
-/// Connects once, outside the pool, to bring the schema up to date; errors here are what a new user sees first.
-async fn prepare(config: &Config, tls: &Tls, options: &StoreOptions, name: &str) -> Result<()> {
-    let (mut client, connection) = config.connect(tls.clone()).await.map_err(|e| Error::Open {
-        store: name.to_owned(),
-        hint: tls::hint(&e).to_owned(),
-        cause: Some(Box::new(e)),
-    })?;
-    let connection = tokio::spawn(connection);
-    let row = client
-        .query_one("select current_setting('server_version_num')::int", &[])
-        .await;
-    let version: i32 = row.map_err(failed("asking for the server's version"))?.get(0);
-    if version < 140_000 {
-        return Err(Error::Open {
-            store: name.to_owned(),
-            hint: format!(
-                "the server is PostgreSQL {}; version 14 or newer is needed",
-                version / 10_000
-            ),
-            cause: None,
-        });
-    }
-    migrate::migrate(&mut client, &options.schema, name).await?;
-    drop(client);
-    let _ = connection.await;
-    Ok(())
 }
 
 #[async_trait]

@@ -1,8 +1,9 @@
 //! Migrations: numbered files, applied under a lock.
 
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Config};
 
 use super::sql::in_schema;
+use super::tls::Tls;
 use crate::error::{Error, Result};
 
 /// Every migration, in order. A released one is never changed.
@@ -19,8 +20,38 @@ pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
 /// The oldest program (by the newest schema that it knows) that can work with the newest schema.
 const OLDEST_PROGRAM: i64 = 2;
 
+/// Connects once, outside the pool, to bring the schema up to date; errors here are what a new user sees first.
+pub(super) async fn prepare(config: &Config, tls: &Tls, schema: &str, name: &str) -> Result<()> {
+    let (mut client, connection) = config.connect(tls.clone()).await.map_err(|e| Error::Open {
+        store: name.to_owned(),
+        hint: super::tls::hint(&e).to_owned(),
+        cause: Some(Box::new(e)),
+    })?;
+    let connection = tokio::spawn(connection);
+    let row = client
+        .query_one("select current_setting('server_version_num')::int", &[])
+        .await;
+    let version: i32 = row
+        .map_err(super::connect::failed("asking for the server's version"))?
+        .get(0);
+    if version < 140_000 {
+        return Err(Error::Open {
+            store: name.to_owned(),
+            hint: format!(
+                "the server is PostgreSQL {}; version 14 or newer is needed",
+                version / 10_000
+            ),
+            cause: None,
+        });
+    }
+    migrate(&mut client, schema, name).await?;
+    drop(client);
+    let _ = connection.await;
+    Ok(())
+}
+
 /// Brings the schema up to date, or refuses if it is too new for this program.
-pub(super) async fn migrate(client: &mut Client, schema: &str, store: &str) -> Result<()> {
+async fn migrate(client: &mut Client, schema: &str, store: &str) -> Result<()> {
     let failed = super::connect::failed("preparing the schema");
     // A lock of its own for each schema, held until the end of the transaction: others wait and find it done.
     let tx = client.transaction().await.map_err(&failed)?;

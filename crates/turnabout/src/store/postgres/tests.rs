@@ -24,6 +24,7 @@ use futures_util::FutureExt as _;
 use tokio_postgres::{Client, NoTls};
 
 use super::*;
+use crate::error::Error;
 use crate::store::conformance::Exec;
 use crate::store::conformance::world::{drop_schema, job, postgres_url, settings};
 

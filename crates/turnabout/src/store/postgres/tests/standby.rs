@@ -27,6 +27,13 @@ cases![
     jobs_under_a_limit_are_stored_as_ever,
 ];
 
+/// However long looks take, this store's executors may have all that is ready.
+async fn open(place: &Place) -> Arc<PostgresStore> {
+    let store = place.open().await;
+    store.trial.say(false, true);
+    store
+}
+
 type Standing<'a> = BoxFuture<'a, Result<Stood>>;
 
 /// Looks in vain, and stands by for ever.
@@ -51,7 +58,7 @@ fn heard_ready(signals: &mut broadcast::Receiver<Signal>) -> bool {
 }
 
 async fn a_job_is_taken_by_the_statement_that_stores_it(place: &Place) {
-    let store = place.open().await;
+    let store = open(place).await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 4).await;
     let mut signals = store.signals();
@@ -70,7 +77,7 @@ async fn a_job_is_taken_by_the_statement_that_stores_it(place: &Place) {
 }
 
 async fn jobs_of_several_callers_are_taken_together(place: &Place) {
-    let store = place.open().await;
+    let store = open(place).await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 9).await;
     // The first holds the pen, and waits; the others are stored together.
@@ -105,7 +112,7 @@ async fn jobs_of_several_callers_are_taken_together(place: &Place) {
 }
 
 async fn who_does_not_know_a_task_is_not_disturbed(place: &Place) {
-    let store = place.open().await;
+    let store = open(place).await;
     let mut exec = executor(&store, &["work"]).await;
     let mut standing = stand(&store, &mut exec, 4).await;
     let mut signals = store.signals();
@@ -136,7 +143,7 @@ async fn who_does_not_know_a_task_is_not_disturbed(place: &Place) {
 }
 
 async fn whoever_was_served_comes_last(place: &Place) {
-    let store = place.open().await;
+    let store = open(place).await;
     let (mut one, mut two) = (executor(&store, &["work"]).await, executor(&store, &["work"]).await);
     let first = stand(&store, &mut one, 4).await;
     let mut second = stand(&store, &mut two, 4).await;
@@ -149,7 +156,7 @@ async fn whoever_was_served_comes_last(place: &Place) {
 }
 
 async fn an_order_that_is_recalled_brings_its_memory_and_no_job(place: &Place) {
-    let store = place.open().await;
+    let store = open(place).await;
     let mut exec = executor(&store, &["work"]).await.counting(Fairness::Items, "2,1", 7);
     assert!(exec.take(4).await.is_empty());
     exec.turns.charge("elsewhere", 1, 5);
@@ -169,7 +176,7 @@ async fn an_order_that_is_recalled_brings_its_memory_and_no_job(place: &Place) {
 }
 
 async fn an_order_that_is_recalled_while_it_is_served_brings_its_job(place: &Place) {
-    let store = place.open().await;
+    let store = open(place).await;
     let mut exec = executor(&store, &["work"]).await;
     assert!(exec.take(4).await.is_empty());
     let (enough, until) = tokio::sync::oneshot::channel::<()>();
@@ -192,7 +199,7 @@ async fn an_order_that_is_recalled_while_it_is_served_brings_its_job(place: &Pla
 }
 
 async fn whoever_went_away_gets_nothing(place: &Place) {
-    let store = place.open().await;
+    let store = open(place).await;
     let mut exec = executor(&store, &["work"]).await;
     drop(stand(&store, &mut exec, 4).await);
     let ids = add(&store, vec![job("a")]).await;
@@ -201,7 +208,7 @@ async fn whoever_went_away_gets_nothing(place: &Place) {
 }
 
 async fn where_settings_hold_something_back_it_takes_a_look_by_the_rules(place: &Place) {
-    let store = place.open().await;
+    let store = open(place).await;
     let mut exec = executor(&store, &["work"]).await;
     let paused = GroupSettings {
         paused: true,
@@ -230,7 +237,7 @@ async fn where_settings_hold_something_back_it_takes_a_look_by_the_rules(place: 
 }
 
 async fn a_cap_that_is_made_meanwhile_is_kept(place: &Place) {
-    let store = place.open().await;
+    let store = open(place).await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 4).await;
     let client = place.client().await;
@@ -251,7 +258,7 @@ async fn a_cap_that_is_made_meanwhile_is_kept(place: &Place) {
 }
 
 async fn more_than_it_wants_takes_a_look_by_the_rules(place: &Place) {
-    let store = place.open().await;
+    let store = open(place).await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 1).await;
     let mut signals = store.signals();
@@ -263,7 +270,7 @@ async fn more_than_it_wants_takes_a_look_by_the_rules(place: &Place) {
 }
 
 async fn an_executor_that_was_reaped_gets_nothing(place: &Place) {
-    let store = place.open().await;
+    let store = open(place).await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 4).await;
     let other = place.open().await;
@@ -275,7 +282,7 @@ async fn an_executor_that_was_reaped_gets_nothing(place: &Place) {
 }
 
 async fn what_is_wrong_with_taking_does_not_touch_those_who_submit(place: &Place) {
-    let store = place.open().await;
+    let store = open(place).await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 4).await;
     let client = place.client().await;
@@ -288,7 +295,7 @@ async fn what_is_wrong_with_taking_does_not_touch_those_who_submit(place: &Place
 }
 
 async fn jobs_under_a_limit_are_stored_as_ever(place: &Place) {
-    let store = place.open().await;
+    let store = open(place).await;
     let mut exec = executor(&store, &["work"]).await;
     let limited = GroupSettings {
         max_unfinished: Some(1),

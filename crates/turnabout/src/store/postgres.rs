@@ -36,6 +36,7 @@ mod executors;
 mod feed;
 mod forget;
 mod grab;
+mod hands;
 mod hooks;
 mod ids;
 mod insert;
@@ -66,6 +67,7 @@ mod transactions;
 mod trial;
 
 use connect::{failed, no_connection};
+use hands::Hands;
 use insert::together::Together;
 use listen::Ear;
 use marks::Marks;
@@ -102,6 +104,8 @@ pub struct PostgresStore {
     stocks: Mutex<std::collections::HashMap<Uuid, Memory>>,
     /// Where this process has moved on in rings without writing it, by kind of executor.
     unwritten: Mutex<std::collections::HashMap<String, take::Unwritten>>,
+    /// Which claims of executors of this process have jobs left.
+    hands: Hands,
     /// Whether any group has a limit on unfinished jobs, as far as known.
     limits: AtomicBool,
     /// Small submits on their way.
@@ -155,6 +159,7 @@ impl PostgresStore {
             unwritten: Mutex::default(),
             limits: AtomicBool::new(false),
             together: Together::default(),
+            hands: Hands::default(),
             standby: Standby::default(),
             me: me.clone(),
             ear,

@@ -1,7 +1,8 @@
 //! Executors: registration, heartbeat, and the end of those that fell silent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
@@ -79,29 +80,43 @@ impl PostgresStore {
         let client = self.pulse.get().await.map_err(no_connection)?;
         let now = self.options.clock.manual();
         let echo = self.ear.beat();
-        let (update, held, peers) = (
+        let (update, drop_holds, held, peers) = (
             client.prepare_cached(&self.sql.beat).await.map_err(&failed)?,
+            client.prepare_cached(&self.sql.drop_holds).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.held).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.peers).await.map_err(&failed)?,
         );
-        let (updated, held, peers) = futures_util::join!(
+        let empty = self.hands.empty(executor);
+        let (updated, dropped, held, peers) = futures_util::join!(
             async { client.query_opt(&update, &[&executor, &beat, &now, &echo]).await },
+            async {
+                if empty.is_empty() {
+                    return Ok(0);
+                }
+                client.execute(&drop_holds, &[&executor, &empty]).await
+            },
             async { client.query(&held, &[&executor]).await },
             client.query(&peers, &[]),
         );
+        if dropped.is_err() {
+            self.hands.add_empty(executor, empty);
+        }
         let updated = updated.map_err(&failed)?;
         doubt.dispel();
         if let Some(row) = &updated {
             self.watched_until(row.try_get(1).ok());
         }
+        let held = held.map_err(&failed)?;
+        let in_hand = |row: &Row| Some((JobId(row.get::<_, Option<Uuid>>(0)?), row.get(1), row.get(2)));
+        let mut empty: HashSet<i64> = held.iter().map(|row| row.get(1)).collect();
+        for (_, claim, _) in held.iter().filter_map(in_hand) {
+            empty.remove(&claim);
+        }
+        self.hands.add_empty(executor, empty);
         Ok(Beat {
             alive: updated.is_some(),
             draining: updated.as_ref().is_some_and(|row| row.get(0)),
-            held: held
-                .map_err(&failed)?
-                .iter()
-                .map(|row| (JobId(row.get(0)), row.get(1), row.get(2)))
-                .collect(),
+            held: held.iter().filter_map(in_hand).collect(),
             peers: peers
                 .map_err(&failed)?
                 .iter()
@@ -128,6 +143,7 @@ impl PostgresStore {
         let mut lost = Vec::new();
         for executor in dead {
             lost.extend(self.lose_jobs(&tx, executor, &policies).await?);
+            tx.execute(&self.sql.deregister, &[&executor]).await.map_err(&failed)?;
             self.drop_marks(executor);
         }
         // On another connection, which sees them still.

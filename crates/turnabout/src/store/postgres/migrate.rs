@@ -13,12 +13,13 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_finish.sql"),
     include_str!("migrations/0004_take.sql"),
     include_str!("migrations/0005_forget.sql"),
+    include_str!("migrations/0006_hold.sql"),
 ];
 
 /// The newest schema that this program knows.
 pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
 /// The oldest program (by the newest schema that it knows) that can work with the newest schema.
-const OLDEST_PROGRAM: i64 = 2;
+const OLDEST_PROGRAM: i64 = 6;
 
 /// Connects once, outside the pool, to bring the schema up to date; errors here are what a new user sees first.
 pub(super) async fn prepare(config: &Config, tls: &Tls, schema: &str, name: &str) -> Result<()> {

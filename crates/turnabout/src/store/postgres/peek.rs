@@ -329,6 +329,7 @@ impl PostgresStore {
     /// An executor goes: so does what it remembers.
     pub(super) fn drop_marks(&self, executor: Uuid) {
         self.all_marks().remove(&executor);
+        self.hands.drop(executor);
         self.stocks
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

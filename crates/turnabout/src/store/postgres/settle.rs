@@ -78,6 +78,16 @@ impl PostgresStore {
         } else {
             self.write_with_hooks(executor, &jobs).await?
         };
+        let settled = jobs.iter().filter(|job| written.contains(&job.id));
+        if let Some(empty) = self.hands.settled(executor, settled.map(|job| job.number))
+            && self
+                .run("forgetting holds", &self.sql.drop_holds, &[&executor, &empty])
+                .await
+                .is_err()
+        {
+            // Something is wrong with the server, for those to hear who need it more.
+            self.hands.add_empty(executor, empty);
+        }
         let missing: Vec<(JobId, i64)> = jobs
             .iter()
             .filter(|job| !written.contains(&job.id))

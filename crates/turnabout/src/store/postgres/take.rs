@@ -100,6 +100,7 @@ impl PostgresStore {
             tx.client().batch_execute("commit").await.map_err(&failed)?;
         }
         drop(tx.finish());
+        self.hands.took(executor, number, jobs.len());
         self.all_marks().entry(executor).or_default().claimed(begun.elapsed());
         stock.ring = place;
         self.memory(executor, |memory| memory.leave(stock));

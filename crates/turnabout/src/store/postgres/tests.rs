@@ -3,6 +3,7 @@
 mod days;
 mod forgetting;
 mod function;
+mod holds;
 mod idle;
 mod ids;
 mod input;

@@ -4,8 +4,7 @@
 --
 -- Nothing is forgotten where some are no longer held by that claim, or a cancel has come meanwhile, or there is a cap, whose
 -- places have to be given back. A cap that someone is about to make waits for this, or is seen by it.
--- Walks the primary key, in the order of ids, in which everyone locks jobs. (Conditions are put so that job_held does not seem
--- fit: by that each job would be looked for among all of its claim.)
+-- Walks the primary key, in the order of ids, in which everyone locks jobs.
 create function turnabout.forget_all(me uuid, ids uuid[], claims bigint[], cancels boolean[]) returns boolean
 language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -14,7 +13,7 @@ declare
     forgotten bigint;
 begin
     delete from turnabout.job j using unnest(ids, claims, cancels) as d (id, claim, cancelling)
-    where j.id = d.id and j.executor is not distinct from me and j.claim is not distinct from d.claim
+    where j.id = d.id and j.executor = me and j.claim = d.claim
         and j.cancelling = d.cancelling and not exists (select from turnabout.cap);
     get diagnostics forgotten = row_count;
     if forgotten < cardinality(ids) then

@@ -6,17 +6,22 @@ with alive as materialized (
     select from turnabout.executor where incarnation = $1 for key share
 ),
 chosen as materialized (
-    select j.place
+    select j.place, j.id
     from unnest($4::text[], $5::text[], $6::smallint[], $7::text[], $8::bigint[], $9::int[])
         as s (queue, "group", lane, task, mark, jobs)
     cross join lateral (
-        select ctid as place from turnabout.job
-        where executor is null and due is null
+        select ctid as place, id from turnabout.job
+        where executor is null and due is null and started is null
             and queue = s.queue and "group" = s."group" and lane = s.lane and task = s.task and seq > s.mark
         order by seq limit s.jobs
         for update skip locked
     ) j
     where exists (select from alive)
+),
+-- What is in whose hands is found by this (docs/adr/0022).
+held as (
+    insert into turnabout.hold (executor, claim, jobs)
+    select $1, $2, array_agg(id) from chosen having count(*) > 0
 )
 -- The rows are locked, so they are where they were: no second walk of an index.
 update turnabout.job j

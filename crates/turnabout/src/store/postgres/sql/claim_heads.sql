@@ -6,11 +6,16 @@ with alive as materialized (
     select from turnabout.executor where incarnation = $1 for key share
 ),
 chosen as materialized (
-    select j.ctid as place
+    select j.ctid as place, j.id
     from unnest($4::tid[], $5::bigint[]) as h (place, seq)
     join turnabout.job j on j.ctid = h.place and (j.seq = h.seq) is true
     where num_nonnulls(j.executor, j.due) = 0 and exists (select from alive)
     for update of j skip locked
+),
+-- What is in whose hands is found by this (docs/adr/0022).
+held as (
+    insert into turnabout.hold (executor, claim, jobs)
+    select $1, $2, array_agg(id) from chosen having count(*) > 0
 )
 update turnabout.job j
 set executor = $1, claim = $2, state = $3, reason = null

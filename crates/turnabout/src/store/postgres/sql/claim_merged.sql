@@ -11,14 +11,14 @@ stream as materialized (
         $11::int[]) as s (pick, jobs, queue, "group", lane, task, mark, candidates)
 ),
 chosen as materialized (
-    select j.place
+    select j.place, j.id
     from (select distinct pick, jobs, lane from stream) p
     cross join lateral (
-        select j.ctid as place
+        select j.ctid as place, j.id
         from (
             select c.place, c.seq from stream s cross join lateral (
                 select ctid as place, seq from turnabout.job
-                where executor is null and due is null
+                where executor is null and due is null and started is null
                     and queue = s.queue and "group" = s."group" and lane = s.lane and task = s.task and seq > s.mark
                 order by seq limit s.candidates
             ) c
@@ -29,6 +29,11 @@ chosen as materialized (
         for update of j skip locked
     ) j
     where exists (select from alive)
+),
+-- What is in whose hands is found by this (docs/adr/0022).
+held as (
+    insert into turnabout.hold (executor, claim, jobs)
+    select $1, $2, array_agg(id) from chosen having count(*) > 0
 )
 update turnabout.job j
 set executor = $1, claim = $2, state = $3, reason = null

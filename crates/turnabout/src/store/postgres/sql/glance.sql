@@ -6,5 +6,5 @@
 (select null as "group", null as lane, null as task, version as seq, null as place from turnabout.settings)
 union all
 (select "group", lane, task, seq, ctid from turnabout.job
-where queue = $1 and executor is null and due is null
+where queue = $1 and executor is null and due is null and started is null
 order by "group", lane, task, seq limit $2::int)

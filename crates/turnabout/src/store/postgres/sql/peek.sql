@@ -15,7 +15,7 @@ up as (
     select j.*, u.useful, false as past, u.useful::int as groups, 1 as steps
     from start s cross join lateral (
         select "group", lane, task, seq, ctid as place from turnabout.job
-        where queue = $2 and executor is null and due is null and "group" >= s.name and "group" < $8
+        where queue = $2 and executor is null and due is null and started is null and "group" >= s.name and "group" < $8
         order by "group", lane, task, seq limit 1
     ) j
     cross join lateral (select j."group" <> all ($5) and j.task = any ($6) as useful) u
@@ -24,7 +24,7 @@ up as (
         up.groups + (u.useful and not (u.same and up.useful))::int, up.steps + 1
     from up cross join lateral (
         select "group", lane, task, seq, ctid as place from turnabout.job
-        where queue = $2 and executor is null and due is null and "group" < $8
+        where queue = $2 and executor is null and due is null and started is null and "group" < $8
             and ("group", lane, task) > (up."group", case when up."group" = any ($5) then 99 else up.lane end, up.task)
         order by "group", lane, task, seq limit 1
     ) j
@@ -42,7 +42,7 @@ around as (
     select j.*, u.useful, u.open and n.groups >= $3 as past, n.groups + u.useful::int as groups, n.steps + 1 as steps
     from start s, seen n cross join lateral (
         select "group", lane, task, seq, ctid as place from turnabout.job
-        where queue = $2 and executor is null and due is null and "group" < coalesce($9, s.name)
+        where queue = $2 and executor is null and due is null and started is null and "group" < coalesce($9, s.name)
         order by "group", lane, task, seq limit 1
     ) j
     cross join lateral (select j."group" <> all ($5) as open, j."group" <> all ($5) and j.task = any ($6) as useful) u
@@ -52,7 +52,7 @@ around as (
         around.groups + (u.useful and not (u.same and around.useful))::int, around.steps + 1
     from around, start s cross join lateral (
         select "group", lane, task, seq, ctid as place from turnabout.job
-        where queue = $2 and executor is null and due is null and "group" < coalesce($9, s.name)
+        where queue = $2 and executor is null and due is null and started is null and "group" < coalesce($9, s.name)
             and ("group", lane, task)
                 > (around."group", case when around."group" = any ($5) then 99 else around.lane end, around.task)
         order by "group", lane, task, seq limit 1
@@ -74,7 +74,7 @@ cross join lateral (
     select array_agg(seq) as seqs, array_agg(place) as places from (
         select seq, ctid as place from turnabout.job
         -- Not even looked for where one job is enough.
-        where $10::int > 1 and w.useful and not w.past and executor is null and due is null
+        where $10::int > 1 and w.useful and not w.past and executor is null and due is null and started is null
             and queue = $2 and "group" = w."group" and lane = w.lane and task = w.task
         order by seq limit $10::int
     ) j

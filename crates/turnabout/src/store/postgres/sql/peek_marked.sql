@@ -10,14 +10,14 @@ cross join lateral (
     select * from (
         with recursive gap as (
             (select "group", lane, task from turnabout.job
-            where queue = $1 and executor is null and due is null
+            where queue = $1 and executor is null and due is null and started is null
                 and ("group", lane, task) > (s.from_group, s.from_lane, s.from_task)
                 and ("group", lane, task) < (s.to_group, s.to_lane, s.to_task)
             order by "group", lane, task limit 1)
             union all
             select j."group", j.lane, j.task from gap g cross join lateral (
                 select "group", lane, task from turnabout.job
-                where queue = $1 and executor is null and due is null
+                where queue = $1 and executor is null and due is null and started is null
                     and ("group", lane, task) > (g."group", g.lane, g.task)
                     and ("group", lane, task) < (s.to_group, s.to_lane, s.to_task)
                 order by "group", lane, task limit 1
@@ -27,7 +27,7 @@ cross join lateral (
     ) new
     union all
     (select "group", lane, task from turnabout.job
-    where queue = $1 and executor is null and due is null
+    where queue = $1 and executor is null and due is null and started is null
         and "group" = s.to_group and lane = s.to_lane and task = s.to_task and seq > s.mark
     order by seq limit 1)
 ) f

@@ -7,7 +7,7 @@ from unnest($2::text[], $3::text[], $4::smallint[], $5::text[], $6::bigint[])
 cross join lateral (
     select array_agg(seq) as seqs, array_agg(place) as places from (
         select seq, ctid as place from turnabout.job
-        where executor is null and due is null
+        where executor is null and due is null and started is null
             and queue = s.queue and "group" = s."group" and lane = s.lane and task = s.task and seq > s.last
         order by seq limit $1::int
     ) j

@@ -159,6 +159,7 @@ impl PostgresStore {
     /// What was taken, in the order of turns. The round plans as ever, and is told of each pick what came of it.
     pub(super) fn hand_over(&self, take: Take, found: Found, mut all: All) -> Taken {
         let (executor, kind) = (take.executor, take.kind.clone());
+        self.hands.took(executor, take.number, all.jobs.len());
         let mut round = begin(take, &found);
         if round.ring != found.ring {
             let (moves, ring) = (all.moves, round.ring.clone());

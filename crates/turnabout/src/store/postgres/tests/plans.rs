@@ -57,16 +57,25 @@ impl<'a> Prepared<'a> {
         messages
     }
 
+    fn call(&self, args: &str) -> String {
+        let name = self.name;
+        if args.is_empty() {
+            format!("execute {name}")
+        } else {
+            format!("execute {name}({args})")
+        }
+    }
+
     /// Often enough for the server to settle on a plan.
     pub(super) async fn settle(&self, client: &Client, args: &str) {
         for _ in 0..6 {
-            self.within(client, &format!("execute {}({args})", self.name)).await;
+            self.within(client, &self.call(args)).await;
         }
     }
 
     /// Runs it, and tells how.
     pub(super) async fn explain(&self, client: &Client, args: &str) -> Value {
-        let command = format!("explain (analyze, buffers, format json) execute {}({args})", self.name);
+        let command = format!("explain (analyze, buffers, format json) {}", self.call(args));
         let messages = self.within(client, &command).await;
         let text: String = messages
             .iter()
@@ -332,6 +341,14 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
         ),
         (Prepared::cold("beat", &sql.beat), format!("'{me}', 1, null, 'echo'")),
         (Prepared::cold("held", &sql.held), format!("'{me}'")),
+        (Prepared::cold("executors", &sql.executors), String::new()),
+        (Prepared::cold("deregister", &sql.deregister), format!("'{me}'")),
+        (
+            Prepared::cold("drop_holds", &sql.drop_holds),
+            format!("'{me}', '{{1}}'"),
+        ),
+        (Prepared::hot("orphans", &sql.orphans), String::new()),
+        (Prepared::hot("set_cap", &sql.set_cap), "0, 'g0001', 2".to_owned()),
         (Prepared::hot("read_live", &sql.read), live),
         (Prepared::hot("read_ended", &sql.read_ended), old),
     ]

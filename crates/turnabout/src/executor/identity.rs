@@ -47,7 +47,7 @@ pub(super) async fn settle_in(plan: &mut Plan) -> Result<Option<Box<dyn IdLock>>
 async fn persist(store: &dyn Store, id: &str, lease: Duration) -> Result<Option<Box<dyn IdLock>>> {
     let taken = || Error::IdTaken { id: id.to_owned() };
     let begun = Instant::now();
-    let mut beats: HashMap<Uuid, i64> = HashMap::new();
+    let mut watch = Watch::default();
     loop {
         let untold = match store.occupy(id).await? {
             Occupied::Ours { lock, certain } => {
@@ -61,27 +61,43 @@ async fn persist(store: &dyn Store, id: &str, lease: Duration) -> Result<Option<
             Occupied::Taken { certain: false } => false,
             Occupied::Untold => true,
         };
-        let living = named(store, id).await?;
-        if living
-            .iter()
-            .any(|one| beats.get(&one.incarnation).is_some_and(|beat| *beat != one.beat))
-        {
+        let registered = named(store, id).await?;
+        let Some(silent) = watch.look(&registered, Instant::now()) else {
             return Err(taken());
-        }
-        if untold && living.is_empty() {
+        };
+        if untold && registered.is_empty() {
             return Ok(None);
         }
-        if begun.elapsed() >= lease {
-            if !untold {
-                return Err(taken());
-            }
-            for one in &living {
+        if untold && silent >= lease {
+            for one in &registered {
                 store.reap(one.incarnation, one.beat).await?;
             }
             return Ok(None);
         }
-        beats = living.iter().map(|one| (one.incarnation, one.beat)).collect();
+        if !untold && begun.elapsed() >= lease {
+            return Err(taken());
+        }
         tokio::time::sleep(LOOK * 2).await;
+    }
+}
+
+/// What was seen of those who are registered under an id: their heartbeats, and since when.
+#[derive(Default)]
+struct Watch(HashMap<Uuid, (i64, Instant)>);
+
+impl Watch {
+    /// How long all of them were seen to be silent; nothing if one of them lives. One look, however long it took, tells
+    /// nothing: the store may have been out of reach for them as well.
+    fn look(&mut self, registered: &[ExecutorInfo], now: Instant) -> Option<Duration> {
+        let mut silent = Duration::MAX;
+        for one in registered {
+            let (beat, since) = *self.0.entry(one.incarnation).or_insert((one.beat, now));
+            if beat != one.beat {
+                return None;
+            }
+            silent = silent.min(now.duration_since(since));
+        }
+        Some(silent)
     }
 }
 
@@ -95,12 +111,13 @@ async fn take_back(store: &dyn Store, id: &str, certain: bool) -> Result<bool> {
     while !certain && begun.elapsed() < OBJECTION {
         tokio::time::sleep(LOOK).await;
         let now = named(store, id).await?;
-        let moved = |one: &ExecutorInfo| {
+        // Its heartbeat has moved on, or it has registered anew.
+        let lives = |one: &ExecutorInfo| {
             former
                 .iter()
-                .any(|f| f.incarnation == one.incarnation && f.beat != one.beat)
+                .all(|f| (f.incarnation, f.beat) != (one.incarnation, one.beat))
         };
-        if now.iter().any(moved) {
+        if now.iter().any(lives) {
             return Ok(false);
         }
     }
@@ -132,4 +149,41 @@ async fn named(store: &dyn Store, id: &str) -> Result<Vec<ExecutorInfo>> {
     let mut all = store.executors().await?;
     all.retain(|one| one.name == id);
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registered(incarnation: Uuid, beat: i64) -> ExecutorInfo {
+        ExecutorInfo {
+            incarnation,
+            name: "worker".to_owned(),
+            slots: 1,
+            queues: Vec::new(),
+            tasks: Vec::new(),
+            version: String::new(),
+            beat,
+        }
+    }
+
+    #[test]
+    fn silence_counts_from_the_first_look() {
+        let (mut watch, begun, second) = (Watch::default(), Instant::now(), Duration::from_secs(1));
+        let one = registered(Uuid::new_v4(), 3);
+        assert_eq!(watch.look(std::slice::from_ref(&one), begun), Some(Duration::ZERO));
+        assert_eq!(watch.look(std::slice::from_ref(&one), begun + second), Some(second));
+        // Registered anew, it is watched anew.
+        let other = registered(Uuid::new_v4(), 0);
+        let both = [one, other];
+        assert_eq!(watch.look(&both, begun + 2 * second), Some(Duration::ZERO));
+        assert_eq!(watch.look(&both, begun + 3 * second), Some(second));
+    }
+
+    #[test]
+    fn a_heartbeat_that_has_moved_on_is_a_sign_of_life() {
+        let (mut watch, now, id) = (Watch::default(), Instant::now(), Uuid::new_v4());
+        assert!(watch.look(&[registered(id, 3)], now).is_some());
+        assert!(watch.look(&[registered(id, 4)], now).is_none());
+    }
 }

@@ -12,6 +12,8 @@ const INLINE: i64 = i64::MAX / 2;
 /// Gives out numbers.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
+    /// The last number that the claimer was given. None is given twice, also when a claim was never answered.
+    given: AtomicI64,
     /// The claimer's last claim that was answered.
     taken: AtomicI64,
     inline: Mutex<Inline>,
@@ -28,7 +30,7 @@ struct Inline {
 impl Numbers {
     /// The number of the claimer's next claim.
     pub(super) fn next(&self) -> i64 {
-        self.taken.load(Relaxed) + 1
+        self.given.fetch_add(1, Relaxed) + 1
     }
 
     /// The claimer's claim was answered, and what it brought is in hand; or nobody will ever know what it brought.
@@ -97,6 +99,12 @@ mod tests {
         numbers.answered(first);
         let before = numbers.so_far();
         assert!(before.includes(first) && !before.includes(numbers.next()));
+
+        // The claimer may have panicked meanwhile: the number is not given once more, and counts as answered with the next.
+        let (lost, next) = (numbers.next(), numbers.next());
+        assert_ne!(lost, next);
+        numbers.answered(next);
+        assert!(numbers.so_far().includes(lost));
 
         let (one, two) = (numbers.inline(), numbers.inline());
         let (a, b) = (one.number, two.number);

@@ -80,26 +80,34 @@ impl PostgresStore {
         let client = self.pulse.get().await.map_err(no_connection)?;
         let now = self.options.clock.manual();
         let echo = self.ear.beat();
-        let (update, drop_holds, held, peers) = (
+        let (update, drop_holds, sweep, held, peers) = (
             client.prepare_cached(&self.sql.beat).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.drop_holds).await.map_err(&failed)?,
+            client.prepare_cached(&self.sql.sweep_holds).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.held).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.peers).await.map_err(&failed)?,
         );
-        let empty = self.hands.empty(executor);
-        let (updated, dropped, held, peers) = futures_util::join!(
-            async { client.query_opt(&update, &[&executor, &beat, &now, &echo]).await },
-            async {
-                if empty.is_empty() {
+        let (empty, seen_empty) = self.hands.empty(executor);
+        let on = |statement, claims: &Vec<i64>| {
+            let (client, claims) = (&client, claims.clone());
+            async move {
+                if claims.is_empty() {
                     return Ok(0);
                 }
-                client.execute(&drop_holds, &[&executor, &empty]).await
-            },
+                client.execute(statement, &[&executor, &claims]).await
+            }
+        };
+        let (updated, dropped, swept, held, peers) = futures_util::join!(
+            async { client.query_opt(&update, &[&executor, &beat, &now, &echo]).await },
+            on(&drop_holds, &empty),
+            on(&sweep, &seen_empty),
             async { client.query(&held, &[&executor]).await },
             client.query(&peers, &[]),
         );
+        // What was only seen is seen again.
+        drop(swept);
         if dropped.is_err() {
-            self.hands.add_empty(executor, empty);
+            self.hands.still_empty(executor, empty);
         }
         let updated = updated.map_err(&failed)?;
         doubt.dispel();
@@ -108,11 +116,10 @@ impl PostgresStore {
         }
         let held = held.map_err(&failed)?;
         let in_hand = |row: &Row| Some((JobId(row.get::<_, Option<Uuid>>(0)?), row.get(1), row.get(2)));
-        let mut empty: HashSet<i64> = held.iter().map(|row| row.get(1)).collect();
-        for (_, claim, _) in held.iter().filter_map(in_hand) {
-            empty.remove(&claim);
-        }
-        self.hands.add_empty(executor, empty);
+        let full: HashSet<i64> = held.iter().filter_map(in_hand).map(|(_, claim, _)| claim).collect();
+        let empty = held.iter().filter(|row| in_hand(row).is_none());
+        self.hands
+            .seen_empty(executor, empty.map(|row| row.get(1)).collect(), &full);
         Ok(Beat {
             alive: updated.is_some(),
             draining: updated.as_ref().is_some_and(|row| row.get(0)),

@@ -2,8 +2,10 @@
 //! (docs/adr/0022).
 //!
 //! Only what was written counts, behind the fence of its claim, so that no job counts twice. A hold whose last job went in
-//! another way (an answer was lost, a handler's transaction has ended it) is found by the next heartbeats.
+//! another way (an answer was lost, a handler's transaction has ended it) is seen to be empty by a heartbeat. That is said of
+//! the hold and not of its claim, which may be getting another one just then: so such holds are looked at once more as they go.
 
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::{HashMap, HashMapExt as _};
@@ -22,6 +24,8 @@ struct Claims {
     left: HashMap<i64, usize>,
     /// Those with none.
     empty: Vec<i64>,
+    /// Those with a hold that was seen to be empty.
+    seen: Vec<i64>,
 }
 
 impl Default for Hands {
@@ -45,7 +49,7 @@ impl Hands {
     /// One job of each of these claims is settled. Says which claims have none left, if those are many by now.
     pub(super) fn settled(&self, executor: Uuid, claims: impl Iterator<Item = i64>) -> Option<Vec<i64>> {
         let mut all = self.all();
-        let Claims { left, empty } = all.get_mut(&executor)?;
+        let Claims { left, empty, .. } = all.get_mut(&executor)?;
         for claim in claims {
             if let Some(jobs) = left.get_mut(&claim) {
                 *jobs -= 1;
@@ -58,17 +62,32 @@ impl Hands {
         (empty.len() >= MANY).then(|| std::mem::take(empty))
     }
 
-    /// Claims that have none left.
-    pub(super) fn empty(&self, executor: Uuid) -> Vec<i64> {
+    /// Claims that have none left, and those with a hold that was seen to be empty.
+    pub(super) fn empty(&self, executor: Uuid) -> (Vec<i64>, Vec<i64>) {
         let mut all = self.all();
-        all.get_mut(&executor)
-            .map(|claims| std::mem::take(&mut claims.empty))
-            .unwrap_or_default()
+        let claims = all
+            .get_mut(&executor)
+            .map(|c| (std::mem::take(&mut c.empty), std::mem::take(&mut c.seen)));
+        claims.unwrap_or_default()
     }
 
-    /// The holds of these claims can go, or could not go just now.
-    pub(super) fn add_empty(&self, executor: Uuid, claims: impl IntoIterator<Item = i64>) {
+    /// These claims have none left, but their holds could not go just now.
+    pub(super) fn still_empty(&self, executor: Uuid, claims: Vec<i64>) {
         self.all().entry(executor).or_default().empty.extend(claims);
+    }
+
+    /// Each of these claims has a hold that is empty; by those that are not in `full` nothing is in hand, whatever was
+    /// counted.
+    pub(super) fn seen_empty(&self, executor: Uuid, claims: Vec<i64>, full: &HashSet<i64>) {
+        if claims.is_empty() {
+            return;
+        }
+        let mut all = self.all();
+        let known = all.entry(executor).or_default();
+        for claim in claims.iter().filter(|claim| !full.contains(claim)) {
+            known.left.remove(claim);
+        }
+        known.seen = claims;
     }
 
     /// An executor goes.
@@ -87,10 +106,10 @@ mod tests {
         hands.took(me, 1, 2);
         hands.took(me, 2, 1);
         assert_eq!(hands.settled(me, [1].into_iter()), None);
-        assert_eq!(hands.empty(me), [0; 0]);
+        assert_eq!(hands.empty(me), (vec![], vec![]));
         assert_eq!(hands.settled(me, [2, 1].into_iter()), None);
-        assert_eq!(hands.empty(me), [2, 1]);
-        assert_eq!(hands.empty(me), [0; 0]);
+        assert_eq!(hands.empty(me), (vec![2, 1], vec![]));
+        assert_eq!(hands.empty(me), (vec![], vec![]));
     }
 
     #[test]
@@ -100,7 +119,7 @@ mod tests {
         hands.took(me, 3, 0);
         hands.settled(Uuid::new_v4(), [1].into_iter());
         hands.settled(me, [2, 3].into_iter());
-        assert_eq!(hands.empty(me), [0; 0]);
+        assert_eq!(hands.empty(me), (vec![], vec![]));
     }
 
     #[test]
@@ -109,6 +128,16 @@ mod tests {
         let claims = 0..MANY as i64;
         claims.clone().for_each(|claim| hands.took(me, claim, 1));
         assert_eq!(hands.settled(me, claims.clone()), Some(claims.collect()));
-        assert_eq!(hands.empty(me), [0; 0]);
+        assert_eq!(hands.empty(me), (vec![], vec![]));
+    }
+
+    #[test]
+    fn what_is_seen_to_be_empty_is_told_apart_and_no_longer_counted() {
+        let (hands, me) = (Hands::default(), Uuid::new_v4());
+        hands.took(me, 1, 1);
+        hands.took(me, 2, 1);
+        hands.seen_empty(me, vec![1, 2], &HashSet::from([2]));
+        hands.settled(me, [1, 2].into_iter());
+        assert_eq!(hands.empty(me), (vec![2], vec![1, 2]));
     }
 }

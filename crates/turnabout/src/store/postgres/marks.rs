@@ -1,7 +1,7 @@
 //! Resume marks: where an executor left off in each stream.
 //!
-//! A claimed job leaves a dead entry in the index, which every later scan of its stream would walk over again until
-//! vacuum has been there: for ever, while some other transaction holds an old snapshot open. So a claim begins behind
+//! A job that was taken leaves an entry in the index, which every later scan of its stream would walk over again until
+//! the job has ended and vacuum has been there: for ever, while some other transaction holds an old snapshot open. So a claim begins behind
 //! the last `seq` that this executor took, and a peek that has become dear probes the known streams behind their
 //! marks. A job with a lower `seq` may still come to light (a transaction that committed late, a release elsewhere),
 //! so marks are forgotten every second or so, and before going to sleep.

@@ -49,6 +49,6 @@ statements! {
     log_ends, lost_hints, move_ring, next_due, note, notify, open_accounts, orphans, owed, past, peek, peek_marked,
     peers, prune_accounts, prune_attempts, prune_logs, prune_reports, prune_rows, publish, read, read_ended, refill,
     register, register_ring, report, request_cancel, restart, set_cap, set_group, set_task, set_version, settings,
-    settings_version, share, standpoint, start, strike, sums, take_all, tally, tasks, tell, unfinished, unlock_id,
+    settings_version, share, standpoint, start, strike, sums, sweep_holds, take_all, tally, tasks, tell, unfinished, unlock_id,
     unset_group, unset_task, wake, wake_others, watch, withdraw,
 }

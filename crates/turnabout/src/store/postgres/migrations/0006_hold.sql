@@ -1,10 +1,21 @@
 -- A claim stays on the job's page: nothing that it writes into the row is in an index (docs/adr/0022). So indexes of ready jobs
 -- have those too that were taken, until they are marked as started, and who holds what is found by a row for each claim.
 
+-- Programs that know nothing of holds must not take jobs any longer.
+do $$
+begin
+    if exists (select from turnabout.executor where seen > clock_timestamp() - interval '1 minute') then
+        raise exception 'executors of an older version are running; stop them, wait for a minute, and start again';
+    end if;
+end
+$$;
+-- Everybody would wait behind us.
+set local lock_timeout = '10s';
 lock table turnabout.job in access exclusive mode;
 
--- What executors have in their hands: a row for each claim, written with it, with the jobs that it took, and maybe some that
--- it did not get. Who holds a job is said by its own row; this only says where to look. Goes when all of them are settled.
+-- What executors have in their hands: a row for each claim, or some, written with it, with the jobs that it took, and maybe
+-- others that it did not get. Who holds a job is said by its own row; this only says where to look. A row without a job that is
+-- held by its claim never gets one again, and goes.
 create table turnabout.hold (
     executor uuid not null,
     claim    bigint not null,
@@ -16,17 +27,51 @@ create index hold_by on turnabout.hold (executor, claim);
 insert into turnabout.hold (executor, claim, jobs)
 select executor, claim, array_agg(id) from turnabout.job where executor is not null group by executor, claim;
 
+-- What is in an executor's hands, one job by one by the primary key, however large the server thinks that the table is. Claims
+-- with a hold that is empty are told without a job.
+create function turnabout.in_hand(me uuid) returns table (id uuid, claim bigint, cancelling boolean) language plpgsql stable
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+begin
+    return query
+        select distinct j.id, h.claim, j.cancelling
+        from turnabout.hold h left join lateral (
+            select j.id, j.cancelling from unnest(h.jobs) as u (id) join turnabout.job j on j.id = u.id
+            where j.executor = h.executor and j.claim = h.claim
+            offset 0
+        ) j on true
+        where h.executor = me;
+end
+$$;
+
+-- Holds that are empty go: of these claims, or (null) of all.
+create function turnabout.sweep_holds(me uuid, claims bigint[]) returns void language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set plan_cache_mode = force_generic_plan as $$
+begin
+    delete from turnabout.hold h
+    where h.executor = me and (claims is null or h.claim = any (claims)) and not exists (
+        select from unnest(h.jobs) as u (id) join turnabout.job j on j.id = u.id
+        where j.executor = h.executor and j.claim = h.claim
+        offset 0
+    );
+end
+$$;
+
 -- Room on each page for a second version of every row of it; and one entry for each job in the primary key.
 alter table turnabout.job set (fillfactor = 45);
 alter index turnabout.job_pkey set (fillfactor = 90);
 drop index turnabout.job_held;
+-- Jobs that are neither parked nor marked as started. Those that were only just taken are passed over. Task is in it so that
+-- jobs of unknown tasks are stepped over.
+update turnabout.job set started = null where executor is null and started is not null;
 drop index turnabout.job_ready;
-create index job_ready on turnabout.job (queue, "group", lane, task, seq)
-    where due is null and started is null;
+create index job_ready on turnabout.job (queue, "group", lane, task, seq) where due is null and started is null;
 drop index turnabout.job_expiring;
-create index job_expiring on turnabout.job (expires) where expires is not null;
+create index job_expiring on turnabout.job (expires) where expires is not null and started is null;
 
--- As in 0004_take.sql, with a hold.
+-- As in 0004_take.sql, with a hold. (Where a cap is made just now, the hold may stay behind, empty.)
 create or replace function turnabout.take_all(
     me uuid, number bigint, taken smallint, ring_kind text, queues text[], tasks text[], most integer, known bigint
 ) returns table (
@@ -81,7 +126,7 @@ begin
         where l.ctid = any (ring.spots) and num_nonnulls(l.executor, l.due) = 0
         for update skip locked
     ) l;
-    if ids is null then
+    if ids is null or exists (select from turnabout.cap) then
         return;
     end if;
     insert into turnabout.hold (executor, claim, jobs) values (me, number, ids);

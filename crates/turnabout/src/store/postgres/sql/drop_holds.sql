@@ -1,3 +1,3 @@
--- Nothing is left in an executor's hands that was taken by these claims.
+-- All jobs of these claims are known to be settled: their holds go.
 -- $1 executor, $2 claims.
 delete from turnabout.hold where executor = $1 and claim = any ($2)

@@ -2,5 +2,5 @@
 -- $1 now (null: the server's), $2 the state in which a job can expire.
 select exists (
     select from turnabout.job
-    where expires <= (select coalesce($1, clock_timestamp())) and executor is null and state = $2
+    where expires <= (select coalesce($1, clock_timestamp())) and started is null and executor is null and state = $2
 )

@@ -1,5 +1,5 @@
 -- As peek.sql, for an executor that knows most of the streams and where it left off in each: every known stream is
--- probed behind its mark, and between two known ones it looks only for what is new. So it never walks the dead entries
+-- probed behind its mark, and between two known ones it looks only for what is new. So it never walks the entries
 -- of jobs that it took itself. Walks job_ready; reads only.
 -- $1 queue; then one entry a stretch of the ring: from (exclusive), to (exclusive; the next known stream, which is
 -- probed from `mark` on, or with no mark just an end).

@@ -86,8 +86,8 @@ impl All {
 }
 
 impl PostgresStore {
-    /// Takes everything that is ready, if that is little. Nothing: a look by the rules has to be taken, and nothing has
-    /// happened so far.
+    /// Takes everything that is ready, if that is little. Nothing: a look by the rules has to be taken, and nothing was taken
+    /// so far.
     pub(super) async fn take_all(&self, tx: &Tx, look: &Look<'_>, number: i64) -> Result<Option<(Found, All)>> {
         let failed = failed("taking all jobs");
         let Some(asked) = self.ask_for_all(look, number) else {

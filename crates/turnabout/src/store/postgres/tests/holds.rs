@@ -10,9 +10,11 @@ cases![
     holds_go_with_their_last_job,
     many_holds_do_not_wait_for_a_heartbeat,
     a_hold_whose_job_went_unseen_goes_with_the_heartbeats,
-    a_claim_with_several_holds_keeps_them_while_any_has_a_job,
+    a_claim_with_several_holds_keeps_those_that_have_a_job,
+    a_claim_that_was_seen_to_be_empty_keeps_a_hold_that_comes_later,
     what_an_executor_leaves_behind_is_found_though_it_is_gone,
     jobs_that_were_held_before_there_were_holds_come_back,
+    a_schema_without_holds_is_left_alone_while_its_executors_run,
 ];
 
 async fn holds(place: &Place, client: &Client) -> i64 {
@@ -111,7 +113,28 @@ async fn a_hold_whose_job_went_unseen_goes_with_the_heartbeats(place: &Place) {
     assert_eq!(holds(place, &client).await, 0);
 }
 
-async fn a_claim_with_several_holds_keeps_them_while_any_has_a_job(place: &Place) {
+/// A heartbeat comes between two parts of a take, of which the first got nothing.
+async fn a_claim_that_was_seen_to_be_empty_keeps_a_hold_that_comes_later(place: &Place) {
+    let store = place.open().await;
+    let client = place.client().await;
+    let mut exec = executor(&store, &["work"]).await;
+    add(&store, vec![job("a")]).await;
+    let hold = format!(
+        "insert into turnabout.hold values ('{}', 1, array[gen_random_uuid()])",
+        exec.incarnation
+    );
+    place.run(&client, &hold).await;
+    assert_eq!(exec.heartbeat().await.held, []);
+    let taken = exec.take_one().await;
+    assert_eq!(taken.number, 1);
+    for _ in 0..3 {
+        assert_eq!(exec.heartbeat().await.held, [(taken.id, taken.number, false)]);
+    }
+    assert_eq!(holds(place, &client).await, 1);
+    assert_eq!(exec.die().await, 1, "it is found");
+}
+
+async fn a_claim_with_several_holds_keeps_those_that_have_a_job(place: &Place) {
     let store = place.open().await;
     let client = place.client().await;
     let mut exec = executor(&store, &["work"]).await;
@@ -123,9 +146,11 @@ async fn a_claim_with_several_holds_keeps_them_while_any_has_a_job(place: &Place
         exec.incarnation, taken.number
     );
     place.run(&client, &other).await;
-    for _ in 0..3 {
-        assert_eq!(exec.heartbeat().await.held, [(taken.id, taken.number, false)]);
-    }
+    assert_eq!(exec.heartbeat().await.held, [(taken.id, taken.number, false)]);
+    assert_eq!(holds(place, &client).await, 2);
+    exec.heartbeat().await;
+    assert_eq!(holds(place, &client).await, 1, "one of them was empty");
+    assert_eq!(exec.heartbeat().await.held, [(taken.id, taken.number, false)]);
     exec.end(&taken, Event::Succeed).await;
     exec.heartbeat().await;
     assert_eq!(holds(place, &client).await, 0);
@@ -147,8 +172,8 @@ async fn what_an_executor_leaves_behind_is_found_though_it_is_gone(place: &Place
     assert_eq!(next.take_one().await.id, left.id);
 }
 
-async fn jobs_that_were_held_before_there_were_holds_come_back(place: &Place) {
-    let client = place.client().await;
+/// All that was before there were holds.
+async fn before_holds(place: &Place, client: &Client) {
     let before = [
         include_str!("../migrations/0001_begin.sql"),
         include_str!("../migrations/0002_submit.sql"),
@@ -156,9 +181,9 @@ async fn jobs_that_were_held_before_there_were_holds_come_back(place: &Place) {
         include_str!("../migrations/0004_take.sql"),
         include_str!("../migrations/0005_forget.sql"),
     ];
-    place.run(&client, &format!("create schema {}", place.schema)).await;
+    place.run(client, &format!("create schema {}", place.schema)).await;
     for sql in before {
-        place.run(&client, sql).await;
+        place.run(client, sql).await;
     }
     let held = "create table turnabout.migration (version bigint primary key, oldest_program bigint not null,
             applied timestamptz not null default now());
@@ -167,11 +192,44 @@ async fn jobs_that_were_held_before_there_were_holds_come_back(place: &Place) {
         select turnabout.id_at(now()), now(), 2, 'default', 'a', 'work', '{}',
             case when n > 1 then gen_random_uuid() end, case when n > 1 then n end, (n > 1)::int
         from generate_series(1, 3) n";
-    place.run(&client, held).await;
+    place.run(client, held).await;
+}
+
+async fn jobs_that_were_held_before_there_were_holds_come_back(place: &Place) {
+    let client = place.client().await;
+    before_holds(place, &client).await;
     let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     assert_eq!(exec.take(9).await.len(), 1);
     assert_eq!(store.reap(Uuid::nil(), 0).await.expect("reap works"), 2);
     exec.turns.forgive();
     assert_eq!(exec.take(9).await.len(), 2);
+}
+
+async fn a_schema_without_holds_is_left_alone_while_its_executors_run(place: &Place) {
+    let client = place.client().await;
+    before_holds(place, &client).await;
+    let one = |seen: &str| {
+        format!(
+            "insert into turnabout.executor (incarnation, name, slots, queues, tasks, version, since, seen)
+            values (gen_random_uuid(), 'old', 1, '{{}}', '{{}}', '', now(), {seen})"
+        )
+    };
+    place.run(&client, &one("now() - interval '1 hour'")).await;
+    place.run(&client, &one("now()")).await;
+    let error = place.try_open().await.err().expect("it is refused").chain();
+    assert!(error.contains("older version are running; stop them"), "{error}");
+    assert_eq!(
+        place
+            .number(&client, "select max(version) from turnabout.migration")
+            .await,
+        5
+    );
+    place
+        .run(
+            &client,
+            "update turnabout.executor set seen = now() - interval '2 minutes'",
+        )
+        .await;
+    place.open().await;
 }

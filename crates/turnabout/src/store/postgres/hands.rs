@@ -11,6 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use foldhash::{HashMap, HashMapExt as _};
 use uuid::Uuid;
 
+use super::PostgresStore;
+use crate::job::JobId;
+use crate::store::Settle;
+
 /// So many holds that can go are not left to the next heartbeat.
 const MANY: usize = 64;
 
@@ -93,6 +97,29 @@ impl Hands {
     /// An executor goes.
     pub(super) fn drop(&self, executor: Uuid) {
         self.all().remove(&executor);
+    }
+}
+
+impl PostgresStore {
+    /// These are out of an executor's hands, as far as they were written.
+    pub(super) async fn let_go(&self, executor: Uuid, jobs: &[Settle], written: &foldhash::HashSet<JobId>) {
+        let mut claims: Vec<i64> = Vec::with_capacity(jobs.len());
+        let mut once = HashSet::new();
+        for job in jobs.iter().filter(|job| written.contains(&job.id)) {
+            // Twice in a batch is possible, at the end of a shutdown, and one job.
+            if written.len() == jobs.len() || once.insert((job.id, job.number)) {
+                claims.push(job.number);
+            }
+        }
+        if let Some(empty) = self.hands.settled(executor, claims.into_iter())
+            && self
+                .run("forgetting holds", &self.sql.drop_holds, &[&executor, &empty])
+                .await
+                .is_err()
+        {
+            // Something is wrong with the server, for those to hear who need it more.
+            self.hands.still_empty(executor, empty);
+        }
     }
 }
 

@@ -78,23 +78,7 @@ impl PostgresStore {
         } else {
             self.write_with_hooks(executor, &jobs).await?
         };
-        let mut numbers: Vec<i64> = Vec::with_capacity(jobs.len());
-        let mut once = HashSet::default();
-        for job in jobs.iter().filter(|job| written.contains(&job.id)) {
-            // Twice in a batch is possible, at the end of a shutdown, and nothing for a count.
-            if written.len() == jobs.len() || once.insert((job.id, job.number)) {
-                numbers.push(job.number);
-            }
-        }
-        if let Some(empty) = self.hands.settled(executor, numbers.into_iter())
-            && self
-                .run("forgetting holds", &self.sql.drop_holds, &[&executor, &empty])
-                .await
-                .is_err()
-        {
-            // Something is wrong with the server, for those to hear who need it more.
-            self.hands.still_empty(executor, empty);
-        }
+        self.let_go(executor, &jobs, &written).await;
         let missing: Vec<(JobId, i64)> = jobs
             .iter()
             .filter(|job| !written.contains(&job.id))

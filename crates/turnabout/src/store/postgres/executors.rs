@@ -88,14 +88,12 @@ impl PostgresStore {
             client.prepare_cached(&self.sql.peers).await.map_err(&failed)?,
         );
         let (empty, seen_empty) = self.hands.empty(executor);
-        let on = |statement, claims: &Vec<i64>| {
-            let (client, claims) = (&client, claims.clone());
-            async move {
-                if claims.is_empty() {
-                    return Ok(0);
-                }
-                client.execute(statement, &[&executor, &claims]).await
+        // Mostly there are none, and nothing is sent.
+        let on = async |statement, claims: &Vec<i64>| {
+            if claims.is_empty() {
+                return Ok(0);
             }
+            client.execute(statement, &[&executor, claims]).await
         };
         let (updated, dropped, swept, held, peers) = futures_util::join!(
             async { client.query_opt(&update, &[&executor, &beat, &now, &echo]).await },

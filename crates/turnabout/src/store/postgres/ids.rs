@@ -82,7 +82,7 @@ impl PostgresStore {
     pub(super) async fn all_executors(&self) -> Result<Vec<ExecutorInfo>> {
         let failed = super::connect::failed("looking who is there");
         let client = self.client().await?;
-        let statement = client.prepare_cached(&self.sql.executors).await.map_err(&failed)?;
+        let statement = client.prepare_cached(&self.sql.registered).await.map_err(&failed)?;
         let rows = client.query(&statement, &[]).await.map_err(&failed)?;
         Ok(rows
             .iter()

@@ -32,6 +32,10 @@ async fn a_claim_stays_on_its_page(place: &Place) {
     let taken = [exec.take(3).await, exec.take(100).await, exec.take(397).await].concat();
     assert_eq!(taken.len(), 500);
     assert_eq!(place.texts(&client, pages).await, before);
+    // And wrote no index: none knows of what a claim writes.
+    let indexes = "select count(*) from pg_index where indrelid = 'turnabout.job'::regclass
+        and pg_get_indexdef(indexrelid) ~ '(executor|claim|state|reason)'";
+    assert_eq!(place.number(&client, indexes).await, 0);
 }
 
 /// Or else every look would walk over all jobs that run.

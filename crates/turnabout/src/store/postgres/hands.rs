@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::HashMap;
 use uuid::Uuid;
 
 use super::PostgresStore;
@@ -19,6 +19,7 @@ use crate::store::Settle;
 const MANY: usize = 64;
 
 /// The claims of all executors of this process.
+#[derive(Default)]
 pub(super) struct Hands(Mutex<HashMap<Uuid, Claims>>);
 
 /// The claims of an executor.
@@ -30,12 +31,6 @@ struct Claims {
     empty: Vec<i64>,
     /// Those with a hold that was seen to be empty.
     seen: Vec<i64>,
-}
-
-impl Default for Hands {
-    fn default() -> Self {
-        Self(Mutex::new(HashMap::new()))
-    }
 }
 
 impl Hands {

@@ -1,7 +1,7 @@
 //! Seats: connections that stay with one kind of work. A statement is parsed and planned anew on every connection that it
-//! comes to, which takes as long as a hundred runs of it, and comes first when all are busy. So whoever takes jobs,
-//! whoever writes what became of them, and whoever stores a few, sits on the same connection again and again; and when an executor comes, what it will
-//! need is planned before the first job waits for it.
+//! comes to, which takes as long as a hundred runs of it, and comes first when all are busy. So whoever takes jobs, whoever
+//! writes what became of them, and whoever stores a few, sits on the same connection again and again; and when an executor
+//! comes, what it will need is planned before the first job waits for it.
 //!
 //! A connection in a seat is one of the pool's. Where those are few, there are no seats.
 

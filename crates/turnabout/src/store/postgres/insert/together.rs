@@ -1,10 +1,10 @@
 //! Small submits share commits: those that arrive while another is being stored are stored together by the next
 //! commit. A lone caller waits for nobody.
 //!
-//! Whoever stores holds the *pen*, and tells the executors of this process before anyone else (`plain.rs`). A caller who finds it free
-//! stores its own jobs with it, and nothing but those; should it be dropped, a task sees that through. For whoever comes
-//! meanwhile the pen goes to a task which belongs to no caller, so that no caller's end touches another. There is one pen:
-//! with two, half as many callers shared each commit, and fewer jobs were stored a second.
+//! Whoever stores holds the *pen*, and tells the executors of this process before anyone else (`plain.rs`). A caller who
+//! finds it free stores its own jobs with it, and nothing but those; should it be dropped, a task sees that through. For
+//! whoever comes meanwhile the pen goes to a task which belongs to no caller, so that no caller's end touches another. There
+//! is one pen: with two, half as many callers shared each commit, and fewer jobs were stored a second.
 
 use std::collections::{HashSet, VecDeque};
 use std::pin::Pin;

@@ -13,7 +13,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// "turn": says in the file's header whose it is.
 const APPLICATION: i64 = 0x7475_726e;
 /// Each brings the schema from the version before to its own; never changed once released.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_begin.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_begin.sql"),
+    include_str!("migrations/0002_claims.sql"),
+];
 
 /// The connections to one store.
 pub(super) struct Opened {

@@ -17,6 +17,7 @@ CREATE TABLE cap (
     PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
 
+
 CREATE TABLE counter (
     name  TEXT    NOT NULL PRIMARY KEY,
     value INTEGER NOT NULL
@@ -167,6 +168,14 @@ CREATE TABLE job_log (
     message TEXT    NOT NULL,
     PRIMARY KEY (job, number)
 ) STRICT, WITHOUT ROWID;
+
+CREATE VIEW live AS
+SELECT j.id AS id, task, "group", owner, queue, priority, iif(c.id IS NULL, j.state, c.state) AS state,
+       iif(c.id IS NULL, j.reason, c.reason) AS reason, cancelling, iif(c.id IS NULL, lane, NULL) AS lane, seq, due,
+       iif(c.id IS NULL, j.executor, c.executor) AS executor, iif(c.id IS NULL, j.claim, c.number) AS claim, attempts,
+       interruptions, losses, items, submitted, expires, started, parent, unique_key, meta, subject, args, prepared,
+       limited, error, result, error_message, error_code
+FROM job j LEFT JOIN claim c ON c.id = j.id;
 
 CREATE TABLE owed (
     number INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,7 +1,7 @@
 //! What executors write about jobs that they hold: start marks, and what became of attempts.
 
 use jiff::SignedDuration;
-use rusqlite::{OptionalExtension, Statement, params};
+use rusqlite::{CachedStatement, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::desk::Tx;
@@ -65,6 +65,7 @@ pub(super) fn start(
         let claim = Claim { executor, number };
         match fence(tx, id, claim)? {
             Some(held) if !held.cancelling => {
+                writing::move_claim(tx, id)?;
                 tx.connection.prepare_cached(sql!("start"))?.execute(params![
                     bytes(&id.0),
                     State::Running.code(),
@@ -85,7 +86,7 @@ pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result
     // Where nothing is capped, most jobs can end without being looked at first.
     let watched = tx.retention.is_zero() && tx.is_watched();
     let quick = !watched && !settings::any_cap(&*tx.settings()?);
-    let mut forget = tx.connection.prepare_cached(sql!("forget_held"))?;
+    let mut forget = Forget::new(tx)?;
     let mut answers = Vec::with_capacity(jobs.len());
     for job in jobs {
         if !job.hooks.is_empty() {
@@ -93,15 +94,13 @@ pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result
             continue;
         }
         let ended = quick && job.change.place == Place::History;
-        answers.push(
-            if ended && tx.retention.is_zero() && forgotten(&mut forget, executor, job)? {
-                forget_report(tx, job)?;
-                tx.changed(job.id);
-                Settled::Done
-            } else {
-                settle_one(tx, executor, job, ended && !tx.retention.is_zero())?
-            },
-        );
+        answers.push(if ended && tx.retention.is_zero() && forget.job(executor, job)? {
+            forget_report(tx, job)?;
+            tx.changed(job.id);
+            Settled::Done
+        } else {
+            settle_one(tx, executor, job, ended && !tx.retention.is_zero())?
+        });
     }
     Ok(answers)
 }
@@ -117,10 +116,31 @@ fn settle_with_hooks(tx: &mut Tx<'_>, executor: Uuid, job: &Settle) -> Result<Se
     Ok(settled)
 }
 
-/// Forgets a job that has ended, if it is (still) held by that claim and a cancel is as far as it was. Says whether.
-fn forgotten(statement: &mut Statement<'_>, executor: Uuid, job: &Settle) -> Result<bool, Fault> {
-    let held = params![bytes(&job.id.0), bytes(&executor), job.number, job.cancelling];
-    Ok(statement.execute(held)? > 0)
+/// Forgets jobs that have ended, with statements that are looked up once.
+struct Forget<'a> {
+    claim: CachedStatement<'a>,
+    live: CachedStatement<'a>,
+    held: CachedStatement<'a>,
+}
+
+impl<'a> Forget<'a> {
+    fn new(tx: &Tx<'a>) -> Result<Self, Fault> {
+        Ok(Self {
+            claim: tx.connection.prepare_cached(sql!("forget_claim"))?,
+            live: tx.connection.prepare_cached(sql!("forget_live"))?,
+            held: tx.connection.prepare_cached(sql!("forget_held"))?,
+        })
+    }
+
+    /// If it is (still) held by that claim and a cancel is as far as it was. Says whether.
+    fn job(&mut self, executor: Uuid, job: &Settle) -> Result<bool, Fault> {
+        let (id, executor) = (bytes(&job.id.0), bytes(&executor));
+        // A cancel would have moved the claim into the row.
+        if !job.cancelling && self.claim.execute(params![id, executor, job.number])? > 0 {
+            return Ok(self.live.execute([id])? > 0);
+        }
+        Ok(self.held.execute(params![id, executor, job.number, job.cancelling])? > 0)
+    }
 }
 
 /// `keep`: it has ended and goes to the history, if it is still ours.

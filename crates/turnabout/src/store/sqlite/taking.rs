@@ -1,6 +1,6 @@
 //! Handing ready jobs to an executor: peek, let `turn.rs` decide, claim.
 
-use rusqlite::{CachedStatement, OptionalExtension, Row, params};
+use rusqlite::{CachedStatement, OptionalExtension, Row, Statement, params};
 use uuid::Uuid;
 
 use super::desk::Tx;
@@ -11,7 +11,7 @@ use super::{members, settings, streams, writing};
 use crate::error::Error;
 use crate::group::Cap;
 use crate::job::{Claimed, JobId, Priority, Reason, State};
-use crate::lifecycle::{Event, Policy, Standing, decide};
+use crate::lifecycle::{Change, Event, Policy, Standing, decide};
 use crate::store::{Take, Taken};
 use crate::turn::{Peeked, Pick, Ring, Round, interleave};
 
@@ -103,7 +103,7 @@ fn ring(tx: &Tx<'_>, kind: &str) -> Result<Ring, Fault> {
     Ok(ring.unwrap_or_default())
 }
 
-fn move_ring(tx: &Tx<'_>, kind: &str, ring: &Ring) -> Result<(), Fault> {
+pub(super) fn move_ring(tx: &Tx<'_>, kind: &str, ring: &Ring) -> Result<(), Fault> {
     tx.connection
         .prepare_cached(sql!("ring_move"))?
         .execute(params![kind, ring.place, ring.left])?;
@@ -223,15 +223,26 @@ impl<'a> Claims<'a> {
         // What is in a lane is ready, and what is ready can be claimed: anything else is a damaged file.
         let change = decide(&standing, &Event::Claim, &Policy::default(), 0.0)
             .map_err(|_| rusqlite::Error::IntegralValueOutOfRange(4, head.state.code().into()))?;
-        self.claim.execute(params![
-            bytes(&head.job.id.0),
-            change.state.code(),
-            change.reason.map(Reason::code),
-            bytes(&self.executor),
-            self.number,
-        ])?;
-        Ok(())
+        claim(&mut self.claim, head.job.id, self.executor, self.number, &change)
     }
+}
+
+/// Hands a job to an executor. `statement` is `claim.sql`.
+pub(super) fn claim(
+    statement: &mut Statement<'_>,
+    id: JobId,
+    executor: Uuid,
+    number: i64,
+    change: &Change,
+) -> Result<(), Fault> {
+    statement.execute(params![
+        bytes(&id.0),
+        bytes(&executor),
+        number,
+        change.state.code(),
+        change.reason.map(Reason::code),
+    ])?;
+    Ok(())
 }
 
 /// A row of `heads.sql`.

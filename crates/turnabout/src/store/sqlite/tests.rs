@@ -13,6 +13,7 @@ use crate::job::{Meta, Priority, State, When};
 use crate::lifecycle::{Policy, decide};
 use crate::turn::{Fairness, Scheme, Turns};
 
+mod claims;
 mod life;
 mod plans;
 mod standing;

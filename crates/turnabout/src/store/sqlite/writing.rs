@@ -153,6 +153,7 @@ fn update(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Left<'_>, spot:
         Spot::Hands(claim) => claim,
         _ => None,
     };
+    forget_claim(tx, job)?;
     tx.connection.prepare_cached(sql!("update"))?.execute(params![
         bytes(&job.id.0),
         change.state.code(),
@@ -202,9 +203,29 @@ pub(super) fn finish(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Left
 }
 
 fn forget(tx: &Tx<'_>, job: &Live<'_>) -> Result<(), Fault> {
+    forget_claim(tx, job)?;
     tx.connection
         .prepare_cached(sql!("forget_live"))?
         .execute([bytes(&job.id.0)])?;
+    Ok(())
+}
+
+/// A claim beside the row is of no use once the row is written or gone.
+fn forget_claim(tx: &Tx<'_>, job: &Live<'_>) -> Result<(), Fault> {
+    if job.claim.is_some() {
+        tx.connection
+            .prepare_cached(sql!("claim_forget"))?
+            .execute([bytes(&job.id.0)])?;
+    }
+    Ok(())
+}
+
+/// A job's row is about to be written, and stays with the claim that it has: that has to stand in the row from now on.
+pub(super) fn move_claim(tx: &Tx<'_>, id: JobId) -> Result<(), Fault> {
+    let key = [bytes(&id.0)];
+    if tx.connection.prepare_cached(sql!("claim_move"))?.execute(key)? > 0 {
+        tx.connection.prepare_cached(sql!("claim_forget"))?.execute(key)?;
+    }
     Ok(())
 }
 

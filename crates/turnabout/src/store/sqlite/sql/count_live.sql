@@ -1,5 +1,5 @@
 -- Unfinished jobs that match, counted up to a limit. Walks as list_live.sql does, with the same parameters. Reads only.
-SELECT count(*) FROM (SELECT 1 FROM job
+SELECT count(*) FROM (SELECT 1 FROM live
 WHERE id < ?1
   AND (?2 IS NULL OR state IN (SELECT value FROM json_each(?2)))
   AND (?3 IS NULL OR task = ?3)

@@ -60,7 +60,7 @@ impl Hand {
         self.try_take(want).await.expect("taken").jobs
     }
 
-    async fn start(&self, job: &crate::job::Claimed) {
+    pub(super) async fn start(&self, job: &crate::job::Claimed) {
         let refused = self
             .store
             .start(self.executor, vec![(job.id, job.number, job.attempts + 1)])
@@ -96,7 +96,7 @@ impl Hand {
     }
 }
 
-async fn one(store: &SqliteStore, id: JobId) -> Job {
+pub(super) async fn one(store: &SqliteStore, id: JobId) -> Job {
     store
         .get(&[id])
         .await

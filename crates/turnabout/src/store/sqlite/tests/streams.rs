@@ -23,7 +23,7 @@ const FAULTS: [(&str, &str); 5] = [
     ),
     (
         "ready jobs that no stream has",
-        "SELECT (SELECT count(*) FROM job WHERE lane IS NOT NULL) - (SELECT coalesce(sum(jobs), 0) FROM stream)",
+        "SELECT (SELECT count(*) FROM live WHERE lane IS NOT NULL) - (SELECT coalesce(sum(jobs), 0) FROM stream)",
     ),
     (
         "dead entries that should have been swept",

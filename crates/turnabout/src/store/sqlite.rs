@@ -37,6 +37,7 @@ mod orders;
 mod overview;
 mod peek;
 mod rows;
+mod serving;
 mod settings;
 mod settling;
 mod streams;

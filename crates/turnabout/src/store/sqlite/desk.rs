@@ -19,7 +19,7 @@ use tokio::sync::broadcast;
 use super::fault::{Broken, Fault};
 use super::feed::{self, Told, Watching};
 use super::line::{Line, Sent, Verb, line};
-use super::orders::{Orders, Ready};
+use super::orders::{Order, Orders, Ready};
 use super::settings;
 use crate::clock::Clock;
 use crate::error::Result;
@@ -41,22 +41,28 @@ pub(super) struct Tx<'a> {
     current: Option<Arc<Settings>>,
     watched: bool,
     pub(super) watching: &'a mut Watching,
+    /// Who stands by, if this verb is the only one in its transaction.
+    orders: Option<&'a mut Orders>,
     outbox: Outbox,
 }
 
-impl Tx<'_> {
+impl<'a> Tx<'a> {
     /// The settings in force. Read again only when their version has changed.
     pub(super) fn settings(&mut self) -> Result<Arc<Settings>, Fault> {
-        if let Some(current) = &self.current {
-            return Ok(current.clone());
+        match &self.current {
+            Some(current) => Ok(current.clone()),
+            None => self.settings_of(settings::version(self.connection)?),
         }
-        let current = self.read_settings()?;
+    }
+
+    /// The settings, whose version was read in this verb.
+    pub(super) fn settings_of(&mut self, version: i64) -> Result<Arc<Settings>, Fault> {
+        let current = self.read_settings(version)?;
         self.current = Some(current.clone());
         Ok(current)
     }
 
-    fn read_settings(&mut self) -> Result<Arc<Settings>, Fault> {
-        let version = settings::version(self.connection)?;
+    fn read_settings(&mut self, version: i64) -> Result<Arc<Settings>, Fault> {
         if let Some(known) = self.known.as_ref().filter(|known| known.version == version) {
             return Ok(known.clone());
         }
@@ -73,6 +79,16 @@ impl Tx<'_> {
     /// Anyone may find something to do now.
     pub(super) fn all_ready(&mut self) {
         self.outbox.ready = Ready::All;
+    }
+
+    /// An executor that stands by and may be given a new job of this kind. A verb can ask for that once.
+    pub(super) fn standing(&mut self, queue: &str, task: &str) -> Option<&'a mut Order> {
+        self.orders.take()?.standing(queue, task)
+    }
+
+    /// A new job went straight to it.
+    pub(super) fn served(&mut self) {
+        self.outbox.served = true;
     }
 
     /// A job was parked.
@@ -124,6 +140,8 @@ impl Tx<'_> {
 #[derive(Default)]
 struct Outbox {
     ready: Ready,
+    /// A job was ready for someone, and has been taken.
+    served: bool,
     owed: bool,
     due: Option<Duration>,
     jobs: Vec<Signal>,
@@ -133,6 +151,7 @@ struct Outbox {
 impl Outbox {
     fn add(&mut self, mut other: Self) {
         self.ready.add(other.ready);
+        self.served |= other.served;
         self.owed |= other.owed;
         self.due = self.due.into_iter().chain(other.due).min();
         self.jobs.append(&mut other.jobs);
@@ -142,7 +161,7 @@ impl Outbox {
     /// Nobody listening is no error.
     fn send(self, signals: &broadcast::Sender<Signal>) {
         let due = self.due.map(Signal::Due);
-        let ready = self.ready.any().then_some(Signal::Ready);
+        let ready = (self.ready.any() || self.served).then_some(Signal::Ready);
         let owed = self.owed.then_some(Signal::Owed);
         for signal in self.jobs.into_iter().chain(owed).chain(due).chain(ready) {
             let _ = signals.send(signal);
@@ -239,13 +258,18 @@ impl Desk {
     ) -> Result<(), Broken> {
         statement(connection, begin)?;
         let mut first = true;
+        // Where several verbs come together, what is ready in the end decides who gets what.
+        let alone = (batch.len() == 1).then_some(&mut *orders);
         let verbs = batch.iter_mut().map(|verb| |tx: &mut Tx<'_>| verb.run(tx));
         let end = self
-            .run_all(connection, begin, verbs, outbox, &mut first)
+            .run_all(connection, begin, verbs, alone, outbox, &mut first)
             .and_then(|()| {
+                if !outbox.served {
+                    orders.disappoint();
+                }
                 orders.wake(&outbox.ready);
                 let woken = orders.woken().map(|order| |tx: &mut Tx<'_>| order.run(tx));
-                self.run_all(connection, begin, woken, outbox, &mut first)
+                self.run_all(connection, begin, woken, None, outbox, &mut first)
             })
             .and_then(|()| {
                 if !outbox.told.is_empty() {
@@ -270,6 +294,7 @@ impl Desk {
         connection: &Connection,
         begin: &str,
         verbs: impl Iterator<Item = impl FnOnce(&mut Tx<'_>) -> bool>,
+        mut orders: Option<&mut Orders>,
         outbox: &mut Outbox,
         first: &mut bool,
     ) -> Result<(), Broken> {
@@ -287,6 +312,7 @@ impl Desk {
                 current: None,
                 watched: self.signals.receiver_count() > 0,
                 watching: &mut self.watching,
+                orders: orders.take(),
                 outbox: Outbox::default(),
             };
             let kept = catch_unwind(AssertUnwindSafe(|| verb(&mut tx))).unwrap_or(false);

@@ -14,6 +14,7 @@ use super::line::told;
 use super::taking;
 use crate::error::Result;
 use crate::store::{Stood, Take, Taken};
+use crate::turn::Turns;
 
 /// What a caller does who is told of an error.
 pub(super) const DOING: &str = "standing by";
@@ -26,7 +27,7 @@ static NUMBERS: AtomicU64 = AtomicU64::new(0);
 /// A take that is run when something may be ready for it.
 pub(super) struct Order {
     pub(super) number: u64,
-    take: Take,
+    pub(super) take: Take,
     state: State,
     outcome: Option<Result<Taken, Fault>>,
     reply: oneshot::Sender<Result<Stood>>,
@@ -40,6 +41,8 @@ enum State {
     Standing,
     /// Something may be ready for it.
     Woken,
+    /// A job that was just stored went straight to it, or was about to: its memory of turns is elsewhere.
+    Served,
 }
 
 impl Order {
@@ -60,6 +63,24 @@ impl Order {
         let kept = outcome.is_ok();
         self.outcome = Some(outcome);
         kept
+    }
+
+    /// A job is about to go straight to it. Its memory of turns comes back by one of the next two; if by neither, it is told
+    /// of an error.
+    pub(super) fn begin(&mut self) -> Turns {
+        self.state = State::Served;
+        std::mem::take(&mut self.take.turns)
+    }
+
+    pub(super) fn serve(&mut self, taken: Taken) {
+        self.outcome = Some(Ok(taken));
+    }
+
+    /// It goes on standing: the job was not stored.
+    pub(super) fn withdraw(&mut self, mut turns: Turns) {
+        turns.forgive();
+        self.take.turns = turns;
+        self.state = State::Standing;
     }
 
     /// Tells what it brought. One that was new and brought nothing is returned, and stands from now on.
@@ -119,7 +140,27 @@ impl Orders {
 
     /// Those that are to be run.
     pub(super) fn woken(&mut self) -> impl Iterator<Item = &mut Order> {
-        self.all.iter_mut().filter(|order| order.state != State::Standing)
+        self.all
+            .iter_mut()
+            .filter(|order| matches!(order.state, State::New | State::Woken))
+    }
+
+    /// The one that has stood longest of those who wait for such a job.
+    pub(super) fn standing(&mut self, queue: &str, task: &str) -> Option<&mut Order> {
+        self.all.iter_mut().find(|order| {
+            order.state == State::Standing
+                && order.take.want > 0
+                && order.take.tasks.contains(task)
+                && order.take.queues.iter().any(|known| known == queue)
+                && !order.reply.is_closed()
+        })
+    }
+
+    /// What stored a job for one of these was undone: that one is told, as when the commit fails.
+    pub(super) fn disappoint(&mut self) {
+        for order in self.all.iter_mut().filter(|order| order.state == State::Served) {
+            order.outcome = Some(Err(Broken::by_another().told(DOING).into()));
+        }
     }
 
     /// The transaction has ended: whoever was run in it is told. When it failed, that is an error, as for every verb: what
@@ -132,7 +173,7 @@ impl Orders {
             .into_iter()
             .filter_map(|order| match order.state {
                 State::Standing => Some(order),
-                State::New | State::Woken => order.answer(end),
+                State::New | State::Woken | State::Served => order.answer(end),
             })
             .collect();
     }

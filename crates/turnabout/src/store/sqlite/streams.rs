@@ -79,6 +79,9 @@ impl<'a> Entering<'a> {
     }
 
     pub(super) fn write(mut self, tx: &Tx<'_>) -> Result<(), Fault> {
+        if self.entries.is_empty() {
+            return Ok(());
+        }
         self.entries.sort_unstable();
         let mut add = tx.connection.prepare_cached(sql!("ready_add"))?;
         for (stream, seq, id) in &self.entries {

@@ -11,6 +11,7 @@ use super::fault::Fault;
 use super::limits::Quotas;
 use super::members;
 use super::rows::{bytes, meta_text, micros, uuid};
+use super::serving;
 use super::streams::{Entering, Key};
 use crate::clock::{after, until};
 use crate::error::{Error, Result};
@@ -84,8 +85,11 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
                     lane: common.lane,
                     task: common.task,
                 };
-                entering.add(tx, key, seq, job.id)?;
-                tx.ready(&job.task);
+                // Where one job comes alone, there may be nothing to choose.
+                if jobs.len() > 1 || !serving::serve(tx, job, key, priority, seq)? {
+                    entering.add(tx, key, seq, job.id)?;
+                    tx.ready(&job.task);
+                }
             }
             Some(due) => tx.parked(until(tx.now, due)),
         }

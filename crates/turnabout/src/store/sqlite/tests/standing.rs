@@ -34,31 +34,116 @@ fn ids(taken: &Taken) -> Vec<JobId> {
     taken.jobs.iter().map(|job| job.id).collect()
 }
 
-/// How many transactions stand in the write-ahead log: each ends with a page that says how large the file is then.
-fn commits(path: &Path) -> usize {
+/// How many pages and how many transactions stand in the write-ahead log: each of these ends with a page that says how
+/// large the file is then.
+fn logged(path: &Path) -> (usize, usize) {
     let log = std::fs::read(path.with_extension("db-wal")).expect("a log");
     let number = |bytes: &[u8]| u32::from_be_bytes(bytes[..4].try_into().expect("four bytes"));
     let page = number(&log[8..]) as usize;
     let salt = &log[16..24];
     let frames = log[32..].chunks_exact(24 + page);
-    frames
-        .take_while(|frame| frame[8..16] == *salt)
-        .filter(|frame| number(&frame[4..]) > 0)
-        .count()
+    let frames: Vec<_> = frames.take_while(|frame| frame[8..16] == *salt).collect();
+    let commits = frames.iter().filter(|frame| number(&frame[4..]) > 0).count();
+    (frames.len(), commits)
 }
 
 #[tokio::test]
-async fn a_job_is_submitted_and_taken_for_whoever_stands_by_in_one_transaction() {
+async fn a_job_that_comes_alone_goes_to_whoever_stands_by_in_one_transaction_and_enters_no_stream() {
     let folder = folder();
     let path = folder.path().join("jobs.db");
     let store = file(&path).await;
     let mut hand = Hand::of(&store).await;
     let standing = stand(&store, &mut hand, 4, &["mail"]).await;
-    let before = commits(&path);
-    assert!(before > 0, "someone has registered");
+    let before = logged(&path);
+    assert!(before.1 > 0, "someone has registered");
     let job = submit(&store, vec![job("a", "mail")]).await;
     assert_eq!(ids(&taken(standing).await), job);
-    assert_eq!(commits(&path) - before, 1);
+    let after = logged(&path);
+    assert_eq!(after.1 - before.1, 1);
+    // The job, its claim, the place in the ring and the counter of places.
+    assert_eq!(after.0 - before.0, 4);
+}
+
+#[tokio::test]
+async fn jobs_that_come_together_go_to_whoever_stands_by_in_one_transaction() {
+    let folder = folder();
+    let path = folder.path().join("jobs.db");
+    let store = file(&path).await;
+    let mut hand = Hand::of(&store).await;
+    let standing = stand(&store, &mut hand, 4, &["mail"]).await;
+    let before = logged(&path);
+    let jobs = submit(&store, vec![job("a", "mail"), job("b", "mail")]).await;
+    assert_eq!(ids(&taken(standing).await), jobs);
+    assert_eq!(logged(&path).1 - before.1, 1);
+}
+
+#[tokio::test]
+async fn a_job_that_comes_alone_goes_to_who_has_stood_longest_and_others_go_on_standing() {
+    let store = memory().await;
+    let (mut one, mut two) = (Hand::of(&store).await, Hand::of(&store).await);
+    let first = stand(&store, &mut one, 4, &["mail"]).await;
+    let mut second = stand(&store, &mut two, 4, &["mail"]).await;
+    let jobs = submit(&store, vec![job("a", "mail")]).await;
+    assert_eq!(ids(&taken(first).await), jobs);
+    pass(&store).await;
+    assert!(poll!(&mut second).is_pending(), "there is nothing for it");
+    let jobs = submit(&store, vec![job("a", "mail")]).await;
+    assert_eq!(ids(&taken(second).await), jobs);
+}
+
+#[tokio::test]
+async fn a_job_that_entered_no_stream_is_taken_as_any_other_and_the_ring_moves_on() {
+    let store = memory().await;
+    let mut hand = Hand::of(&store).await;
+    let mut told = Vec::new();
+    for straight in [true, false] {
+        let standing = stand(&store, &mut hand, 4, &["mail"]).await;
+        let mut jobs = vec![job("b", "mail")];
+        jobs[0].priority = Some(Priority::High);
+        jobs[0].args = "[7]".to_owned();
+        if !straight {
+            // Parked, so that the other one takes the usual way.
+            jobs.push(job("b", "pdf"));
+            jobs[1].when = When::After(Duration::from_secs(9));
+        }
+        let id = submit(&store, jobs).await[0];
+        let taken = taken(standing).await;
+        let mut claimed = taken.jobs.into_iter().next().expect("it came");
+        let mut stored = store.get(&[id]).await.expect("read").remove(0);
+        let all = ["a", "b", "c"].map(|group| job(group, "mail"));
+        submit(&store, all.to_vec()).await;
+        let groups = hand.take(3).await.into_iter().map(|job| job.group).collect::<Vec<_>>();
+        assert_eq!(groups, ["c", "a", "b"], "straight: {straight}");
+        assert_eq!((stored.seq, stored.id), (claimed.seq, claimed.id));
+        assert_eq!(stored.claim.map(|claim| claim.number), Some(claimed.number));
+        (stored.seq, stored.id, stored.claim) = (0, JobId::default(), None);
+        (claimed.seq, claimed.id, claimed.number) = (0, JobId::default(), 0);
+        told.push(format!("{claimed:?} {stored:?} {}", taken.found));
+    }
+    assert_eq!(told[0], told[1]);
+    assert!(told[0].contains("Scheduled") && told[0].contains("[7]"), "{}", told[0]);
+}
+
+#[tokio::test]
+async fn when_what_stored_its_job_is_undone_the_one_who_was_served_is_told() {
+    let store = memory().await;
+    let mut hand = Hand::of(&store).await;
+    let standing = stand(&store, &mut hand, 4, &["mail"]).await;
+    let undone = store.write("regretting", |tx| {
+        submitting::submit(tx, &[job("a", "mail")])?;
+        Err::<(), _>(crate::Error::Conflict("change of mind").into())
+    });
+    undone.await.expect_err("undone");
+    let error = standing.await.expect_err("there is no job");
+    assert!(error.is_transient(), "{error}");
+    let standing = stand(&store, &mut hand, 4, &["mail"]).await;
+    let spoiled = store.write("spoiling", |tx| {
+        tx.connection.execute_batch(SPOIL)?;
+        submitting::submit(tx, &[job("a", "mail")])
+    });
+    spoiled.await.expect_err("not committed");
+    standing.await.expect_err("there is no job");
+    assert_eq!(store.counts().await.expect("counts"), Counts::default());
 }
 
 #[tokio::test]
@@ -175,17 +260,15 @@ async fn an_executor_that_is_gone_is_told_so() {
     assert_eq!(store.counts().await.expect("counts").ready, 1);
 }
 
-/// A verb that makes the commit fail, as a disk may do at the very end.
+/// Makes the commit fail, as a disk may do at the very end.
+const SPOIL: &str = "COMMIT; PRAGMA foreign_keys = ON; BEGIN IMMEDIATE;
+     CREATE TABLE a (id INTEGER PRIMARY KEY);
+     CREATE TABLE b (a REFERENCES a DEFERRABLE INITIALLY DEFERRED);
+     INSERT INTO b VALUES (1)";
+
 async fn spoil(store: &SqliteStore) -> Result<()> {
     store
-        .write("spoiling", |tx| {
-            Ok(tx.connection.execute_batch(
-                "COMMIT; PRAGMA foreign_keys = ON; BEGIN IMMEDIATE;
-                 CREATE TABLE a (id INTEGER PRIMARY KEY);
-                 CREATE TABLE b (a REFERENCES a DEFERRABLE INITIALLY DEFERRED);
-                 INSERT INTO b VALUES (1)",
-            )?)
-        })
+        .write("spoiling", |tx| Ok(tx.connection.execute_batch(SPOIL)?))
         .await
 }
 

@@ -9,8 +9,7 @@ use rusqlite::{CachedStatement, OptionalExtension, params};
 use super::desk::Tx;
 use super::fault::Fault;
 use super::limits::Quotas;
-use super::members;
-use super::rows::{bytes, meta_text, micros, uuid};
+use super::rows::{bytes, code, meta_text, micros, uuid};
 use super::serving;
 use super::streams::{Entering, Key};
 use crate::clock::{after, until};
@@ -137,19 +136,22 @@ fn check_time(id: JobId, now: Timestamp) -> Result<()> {
 }
 
 fn defaults(tx: &Tx<'_>, task: &str) -> Result<Defaults, Fault> {
-    let published = members::tasks(tx, Some(task))?.pop();
-    Ok(published.map_or_else(
-        || Defaults {
-            queue: "default".to_owned(),
-            priority: Priority::Normal,
-            max_unfinished: None,
-        },
-        |task| Defaults {
-            queue: task.queue,
-            priority: task.priority,
-            max_unfinished: task.max_unfinished,
-        },
-    ))
+    let published = tx
+        .connection
+        .prepare_cached(sql!("defaults"))?
+        .query_row([task], |row| {
+            Ok(Defaults {
+                queue: row.get(0)?,
+                priority: code(row, 1, Priority::from_code)?,
+                max_unfinished: row.get(2)?,
+            })
+        })
+        .optional()?;
+    Ok(published.unwrap_or_else(|| Defaults {
+        queue: "default".to_owned(),
+        priority: Priority::Normal,
+        max_unfinished: None,
+    }))
 }
 
 /// What a new job often has in common with the one before it.

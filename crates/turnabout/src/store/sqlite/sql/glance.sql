@@ -5,4 +5,4 @@ SELECT EXISTS (SELECT 1 FROM executor WHERE incarnation = ?1),
        (SELECT value FROM counter WHERE name = 'settings'),
        (SELECT place FROM ring WHERE kind = ?2),
        (SELECT left FROM ring WHERE kind = ?2),
-       EXISTS (SELECT 1 FROM stream WHERE queue = ?3)
+       EXISTS (SELECT 1 FROM stream INDEXED BY streams WHERE queue = ?3)

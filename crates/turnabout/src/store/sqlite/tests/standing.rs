@@ -116,8 +116,8 @@ async fn a_job_that_entered_no_stream_is_taken_as_any_other_and_the_ring_moves_o
         assert_eq!(groups, ["c", "a", "b"], "straight: {straight}");
         assert_eq!((stored.seq, stored.id), (claimed.seq, claimed.id));
         assert_eq!(stored.claim.map(|claim| claim.number), Some(claimed.number));
-        (stored.seq, stored.id, stored.claim) = (0, JobId::default(), None);
-        (claimed.seq, claimed.id, claimed.number) = (0, JobId::default(), 0);
+        (stored.seq, stored.id, stored.claim) = (0, JobId(Uuid::nil()), None);
+        (claimed.seq, claimed.id, claimed.number) = (0, JobId(Uuid::nil()), 0);
         told.push(format!("{claimed:?} {stored:?} {}", taken.found));
     }
     assert_eq!(told[0], told[1]);

@@ -17,6 +17,13 @@ CREATE TABLE cap (
     PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE claim (
+    id       BLOB    NOT NULL PRIMARY KEY,
+    executor BLOB    NOT NULL,
+    number   INTEGER NOT NULL,
+    state    INTEGER NOT NULL,
+    reason   INTEGER
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE counter (
     name  TEXT    NOT NULL PRIMARY KEY,

@@ -79,6 +79,11 @@ async fn streams_agree_with_jobs_whatever_happens() {
                     let job = held.swap_remove(random.usize(..held.len()));
                     let events = [Event::Succeed, Event::Succeed, Event::Interrupt, Event::Fail];
                     let event = random.choice(events).unwrap_or(Event::Succeed);
+                    if random.bool() {
+                        // Refused, if it is being cancelled.
+                        let marks = vec![(job.id, job.number, job.attempts + 1)];
+                        store.start(hand.executor, marks).await.expect("told");
+                    }
                     hand.settle(&job, event, false).await;
                 }
             }

@@ -42,6 +42,7 @@ fn goals(ours: &[Line], all: &[Value]) -> Vec<(&'static str, Option<f64>, Wanted
     let peer = |scenario: &str, key: &str| against_peers(all, "turnabout", scenario, key);
     let kept = against_peers(all, "turnabout-history", "bulk_drain", "drain_per_s");
     let none = || json!({});
+    let one_call = || json!({ "calls": 1 });
     vec![
         (
             "drain, 1,000 groups, PostgreSQL, no history / best peer",
@@ -61,7 +62,7 @@ fn goals(ours: &[Line], all: &[Value]) -> Vec<(&'static str, Option<f64>, Wanted
         ),
         (
             "bulk submit, PostgreSQL / COPY",
-            value("postgres", "submit-bulk", none(), "of_ceiling"),
+            value("postgres", "submit-bulk", one_call(), "of_ceiling"),
             AtLeast(0.7),
         ),
         (
@@ -91,7 +92,7 @@ fn goals(ours: &[Line], all: &[Value]) -> Vec<(&'static str, Option<f64>, Wanted
         ),
         (
             "bulk submit, SQLite / ceiling",
-            value("sqlite", "submit-bulk", none(), "of_ceiling"),
+            value("sqlite", "submit-bulk", one_call(), "of_ceiling"),
             AtLeast(0.5),
         ),
         (

@@ -67,7 +67,9 @@ async fn round(options: &Options, store: Store, repeat: u32, report: &mut Report
     for scenario in options.scenarios() {
         match scenario {
             Scenario::Submit => {
-                report.add(submit::bulk(&place, sizes.bulk).await?, repeat)?;
+                for way in [submit::Way::OneCall, submit::Way::Batches] {
+                    report.add(submit::bulk(&place, sizes.bulk, way).await?, repeat)?;
+                }
                 report.add(submit::single(&place, sizes.single).await?, repeat)?;
                 if store == Store::Postgres {
                     report.add(submit::within(&place, sizes.single).await?, repeat)?;

@@ -31,6 +31,9 @@ pub(crate) struct PeerArgs {
     /// Keep ended jobs, as an application would that wants to look at them
     #[arg(long)]
     history: bool,
+    /// Jobs submitted by one call, which stores them in portions; with 1,000, each call waits for its own
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    per_call: u64,
     /// Slots when draining
     #[arg(long, default_value_t = 64)]
     slots: u32,
@@ -147,7 +150,8 @@ impl PeerArgs {
         let history = if self.history { "history kept" } else { "retention 0" };
         let rest = match self.scenario {
             Scenario::BulkDrain | Scenario::Mvcc | Scenario::MvccHeld => {
-                format!("submit_all of 1000; {} groups; {} slots", self.groups, self.slots)
+                let (per_call, groups, slots) = (self.per_call, self.groups, self.slots);
+                format!("submit_all of {per_call} in portions; {groups} groups; {slots} slots")
             }
             Scenario::Single => format!("submit from 8 callers; {} groups", self.groups),
             Scenario::Latency => format!("{FEW} slots; {} groups", self.groups),

@@ -35,7 +35,7 @@ const OTHERS: u64 = 99;
 const FIRST: u64 = 10;
 
 pub(super) async fn bulk_drain(open: &Open, args: &PeerArgs, sizes: &Sizes) -> Result<Values> {
-    let inserted = insert(open, args.groups, sizes.bulk, sizes.cap).await?;
+    let inserted = insert(open, args, sizes.bulk, sizes.cap).await?;
     open.analyze().await?;
     let drained = drain(open, args.slots, inserted.jobs, sizes.cap).await?;
     Ok(values(json!({
@@ -126,6 +126,7 @@ pub(super) async fn fair(open: &Open, args: &PeerArgs, sizes: &Sizes) -> Result<
     executor.shutdown(Duration::from_secs(1)).await;
     let never = OTHERS - waits.len() as u64;
     Ok(values(json!({
+        "min_ms": waits.iter().min().map(|wait| rounded(*wait)),
         "p50_ms": (waits.len() as u64 > OTHERS / 2).then(|| rounded(percentile(&waits, 0.5))),
         "max_ms": (never == 0).then(|| rounded(percentile(&waits, 1.0))),
         "not_started": never,
@@ -136,7 +137,7 @@ pub(super) async fn fair(open: &Open, args: &PeerArgs, sizes: &Sizes) -> Result<
 }
 
 pub(super) async fn mvcc(open: &Open, args: &PeerArgs, sizes: &Sizes) -> Result<Values> {
-    insert(open, args.groups, sizes.mvcc, sizes.cap).await?;
+    insert(open, args, sizes.mvcc, sizes.cap).await?;
     let pin = if args.scenario == Scenario::MvccHeld {
         Some(open.pin().await?)
     } else {
@@ -144,7 +145,7 @@ pub(super) async fn mvcc(open: &Open, args: &PeerArgs, sizes: &Sizes) -> Result<
     };
     open.analyze().await?;
     let first = drain(open, args.slots, sizes.mvcc, sizes.cap).await?;
-    let inserted = insert(open, args.groups, sizes.mvcc, sizes.cap).await?;
+    let inserted = insert(open, args, sizes.mvcc, sizes.cap).await?;
     let left = sizes.mvcc - first.jobs;
     let second = drain(open, args.slots, inserted.jobs + left, sizes.cap).await?;
     drop(pin);
@@ -158,13 +159,13 @@ pub(super) async fn mvcc(open: &Open, args: &PeerArgs, sizes: &Sizes) -> Result<
 }
 
 /// One caller, batches of 1000.
-async fn insert(open: &Open, groups: u64, jobs: u64, cap: Duration) -> Result<Done> {
+async fn insert(open: &Open, args: &PeerArgs, jobs: u64, cap: Duration) -> Result<Done> {
     let begin = Instant::now();
     let mut inserted = 0;
     while inserted < jobs && begin.elapsed() <= cap {
-        let batch = inserted..jobs.min(inserted + BATCH);
+        let batch = inserted..jobs.min(inserted + args.per_call);
         inserted = batch.end;
-        submit_batch(&open.jobs, batch.map(|n| Work::of(n, groups))).await?;
+        submit_batch(&open.jobs, batch.map(|n| Work::of(n, args.groups))).await?;
     }
     Ok(Done {
         jobs: inserted,

@@ -17,17 +17,31 @@ const GROUPS: u64 = 100;
 const CALLERS: u64 = 8;
 const BATCH: usize = 1000;
 
+/// How one caller submits many jobs.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Way {
+    /// All of them by one call, which stores them in portions.
+    OneCall,
+    /// By calls of 1000 each, one after the other.
+    Batches,
+}
+
 /// One caller, batches of 1000.
-pub(crate) async fn bulk(place: &Place, jobs: u64) -> Result<Measured> {
+pub(crate) async fn bulk(place: &Place, jobs: u64, way: Way) -> Result<Measured> {
     let ceiling = ceiling::insert(place, jobs).await?;
     let open = place.open(History::Kept).await?;
+    let per_call = match way {
+        Way::OneCall => jobs as usize,
+        Way::Batches => BATCH,
+    };
     let (begin, cpu) = (Instant::now(), Cpu::now());
-    submit(&open.jobs, 0..jobs, GROUPS, BATCH).await?;
+    submit(&open.jobs, 0..jobs, GROUPS, per_call).await?;
     let (time, cpu) = (begin.elapsed(), Cpu::per_job(&cpu, jobs));
     open.close().await?;
     Ok(Measured::new("submit-bulk", place.store)
         .setting("jobs", jobs)
         .setting("batch", BATCH)
+        .setting("calls", jobs.div_ceil(per_call as u64))
         .setting("groups", GROUPS)
         .rate(jobs, time, ceiling)
         .maybe("cpu_us_per_job", cpu))

@@ -37,6 +37,7 @@ mod ids;
 mod new_job;
 mod options;
 pub mod overview;
+mod relay;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod take;
@@ -45,6 +46,7 @@ mod telling;
 pub use ids::{IdLock, Occupied};
 pub use new_job::{MaxUnfinished, NewJob, Submitted};
 pub use options::StoreOptions;
+pub use relay::{Leg, Relay};
 pub use take::{Stood, Take, Taken};
 pub use telling::{LogEnd, LogLines, Report};
 
@@ -261,6 +263,18 @@ pub trait Store: Send + Sync + 'static {
 
     /// Stores jobs; one outcome for each, in their order. An error on one does not touch the others.
     async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>>;
+
+    /// So many jobs are a portion of a large submit: few enough to go on to the next soon, and so many that what a commit costs,
+    /// and what each stream that gets some of them costs, is shared.
+    fn portion(&self) -> usize {
+        10_000
+    }
+
+    /// As [`Store::submit`], for a portion of a large one: nobody sees its jobs before those of the portion before.
+    async fn submit_portion(&self, jobs: Vec<NewJob>, mut leg: Leg) -> Result<Vec<Result<Submitted>>> {
+        leg.until_over().await;
+        self.submit(jobs).await
+    }
 
     /// Hands ready jobs to an executor, fairly.
     async fn take(&self, take: Take) -> Result<Taken>;

@@ -5,7 +5,6 @@
 //! job alone.
 
 use std::future::IntoFuture;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -19,18 +18,16 @@ use crate::store::{MaxUnfinished, NewJob, Submitted};
 use crate::task::{Args, Task};
 
 mod arguments;
+mod many;
 mod names;
 
 use arguments::Arguments;
 pub use arguments::Submitting;
 pub(crate) use arguments::Typed;
+pub(crate) use many::submit_all;
 pub(crate) use names::{group_name, name};
 use names::{meta, subject};
 
-/// A batch is handed to the store in portions of so many jobs ..
-const PORTION: usize = 10_000;
-/// .. and of about so many bytes of arguments, so that no single write grows without bound.
-const PORTION_BYTES: usize = 8 << 20;
 /// The group of jobs for which nobody says one.
 const DEFAULT_GROUP: &str = "default";
 
@@ -289,54 +286,6 @@ impl IntoFuture for Submit {
             arguments::after_submit(task, &outcome, &self.jobs).await;
             outcome
         })
-    }
-}
-
-/// Stores many jobs; one outcome for each, in their order.
-pub(crate) async fn submit_all(jobs: &Jobs, submissions: Vec<Submission>) -> Vec<Result<Submitted>> {
-    let mut outcomes: Vec<Option<Result<Submitted>>> = Vec::new();
-    outcomes.resize_with(submissions.len(), || None);
-    // Jobs are large: what grows step by step would copy them again and again.
-    let room = submissions.len().min(PORTION);
-    let mut portion = Vec::with_capacity(room);
-    let mut places: Vec<(usize, Option<Box<dyn Typed>>)> = Vec::with_capacity(room);
-    let mut bytes = 0;
-    let last = submissions.len().saturating_sub(1);
-    for (at, submission) in submissions.into_iter().enumerate() {
-        match jobs.accept(submission).await {
-            Ok((job, task)) => {
-                bytes += job.args.len();
-                portion.push(job);
-                places.push((at, task));
-            }
-            Err(error) => outcomes[at] = Some(Err(error)),
-        }
-        if portion.len() >= PORTION || bytes >= PORTION_BYTES || (at == last && !portion.is_empty()) {
-            let answers = store_portion(jobs, std::mem::take(&mut portion)).await;
-            for ((at, task), answer) in std::mem::take(&mut places).into_iter().zip(answers) {
-                arguments::after_submit(task, &answer, jobs).await;
-                outcomes[at] = Some(answer);
-            }
-            bytes = 0;
-        }
-    }
-    outcomes
-        .into_iter()
-        .map(|o| o.unwrap_or_else(|| Err(no_answer())))
-        .collect()
-}
-
-async fn store_portion(jobs: &Jobs, portion: Vec<NewJob>) -> Vec<Result<Submitted>> {
-    let count = portion.len();
-    match jobs.store().submit(portion).await {
-        Ok(answers) => answers,
-        Err(error) => {
-            // Each job of the portion was not stored, for one and the same reason.
-            let error = Arc::new(error);
-            std::iter::repeat_with(|| Err(Error::shared("submitting a batch", &error)))
-                .take(count)
-                .collect()
-        }
     }
 }
 

@@ -19,6 +19,7 @@ mod logs;
 mod looking;
 mod oracle;
 mod overview;
+mod portions;
 mod progress;
 mod retention;
 mod rotation;

@@ -16,8 +16,8 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting, Settle,
-    Settled, Signal, Standpoint, Stood, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, Leg, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting,
+    Settle, Settled, Signal, Standpoint, Stood, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use crate::clock::Clock;
 use crate::error::Result;
@@ -251,7 +251,16 @@ impl Store for PostgresStore {
     }
 
     async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
-        self.within(MORE_PATIENCE, "submitting jobs", self.insert(jobs)).await
+        self.submit_portion(jobs, Leg::whole()).await
+    }
+
+    fn portion(&self) -> usize {
+        1_000
+    }
+
+    async fn submit_portion(&self, jobs: Vec<NewJob>, leg: Leg) -> Result<Vec<Result<Submitted>>> {
+        self.within(MORE_PATIENCE, "submitting jobs", self.insert(jobs, leg))
+            .await
     }
 
     async fn take(&self, take: Take) -> Result<Taken> {

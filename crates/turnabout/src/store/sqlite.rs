@@ -69,8 +69,8 @@ use crate::task::TaskSettings;
 use crate::turn::Charge;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting, Settle,
-    Settled, Signal, Standpoint, Stood, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Counts, ExecutorInfo, Filter, Leg, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting,
+    Settle, Settled, Signal, Standpoint, Stood, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
 use desk::{Desk, Tx};
 use fault::Fault;
@@ -171,8 +171,17 @@ impl Store for SqliteStore {
     }
 
     async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
-        self.write("submitting jobs", move |tx| submitting::submit(tx, &jobs))
-            .await
+        self.submit_portion(jobs, Leg::whole()).await
+    }
+
+    async fn submit_portion(&self, jobs: Vec<NewJob>, mut leg: Leg) -> Result<Vec<Result<Submitted>>> {
+        // One after the other they come into the line, and stay in that order.
+        leg.until_begun().await;
+        self.write("submitting jobs", move |tx| {
+            leg.begin();
+            submitting::submit(tx, &jobs)
+        })
+        .await
     }
 
     async fn take(&self, mut take: Take) -> Result<Taken> {

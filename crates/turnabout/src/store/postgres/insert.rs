@@ -14,7 +14,7 @@ use super::{PostgresStore, rows};
 use crate::clock;
 use crate::error::{Error, Result};
 use crate::job::{JobId, Priority};
-use crate::store::{ID_AHEAD, ID_PAST, MaxUnfinished, NewJob, Signal, Submitted};
+use crate::store::{ID_AHEAD, ID_PAST, Leg, MaxUnfinished, NewJob, Signal, Submitted};
 use crate::task::TaskSettings;
 
 mod copy;
@@ -30,19 +30,23 @@ const TRIES: usize = 100;
 const DEADLOCKS: usize = 5;
 
 impl PostgresStore {
-    pub(super) async fn insert(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
-        let outcomes = self.insert_jobs(jobs).await?;
+    pub(super) async fn insert(&self, jobs: Vec<NewJob>, leg: Leg) -> Result<Vec<Result<Submitted>>> {
+        let outcomes = self.insert_jobs(jobs, leg).await?;
         self.hint_new(&outcomes);
         Ok(outcomes)
     }
 
-    async fn insert_jobs(&self, mut jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
+    /// Only copies begin before the portion before is over: whoever holds an id, a key or a gate and waits for another that
+    /// wants the same would wait for ever.
+    async fn insert_jobs(&self, mut jobs: Vec<NewJob>, mut leg: Leg) -> Result<Vec<Result<Submitted>>> {
         let outcomes = if jobs.is_empty() {
             return Ok(Vec::new());
         } else if !jobs.iter().all(plain::is_plain) {
+            leg.until_over().await;
             self.fill_in(&mut jobs).await?;
             self.insert_keyed(&jobs).await?
         } else if together::are_few(&jobs) && jobs.iter().all(plain::is_ready) {
+            leg.until_over().await;
             let outcomes = all_new(&jobs);
             let Some((rest, stored)) = self.insert_together(jobs).await? else {
                 return Ok(outcomes);
@@ -52,9 +56,10 @@ impl PostgresStore {
         } else {
             self.fill_in(&mut jobs).await?;
             if jobs.iter().any(limited::is_limited) {
+                leg.until_over().await;
                 self.insert_keyed(&jobs).await?
             } else {
-                self.insert_many(&jobs).await?
+                self.insert_many(&jobs, &mut leg).await?
             }
         };
         self.announce_new(&jobs, &outcomes);

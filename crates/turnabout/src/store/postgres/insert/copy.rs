@@ -2,6 +2,10 @@
 //!
 //! Two round trips: the first begins, asks for the time and opens the copy; the second sends the rows, wakes and
 //! commits. Rows are sent as they are written, so that the server stores the first ones meanwhile.
+//!
+//! Of a large submit two portions are copied at a time, over two connections. The second draws its places in lanes when the
+//! first has drawn its own, and commits after it, so that the jobs stay in their order. (What is copied whole is given places
+//! by the table, row by row.) Before that it must hold nothing that the first may want.
 
 use std::io::Cursor;
 use std::pin::pin;
@@ -14,7 +18,7 @@ use super::super::connect::{Mode, Tx, failed};
 use super::super::{PostgresStore, rows};
 use crate::error::Result;
 use crate::job::Priority;
-use crate::store::NewJob;
+use crate::store::{Leg, NewJob};
 
 /// Rows are sent in pieces of about so many bytes.
 const PIECE: usize = 32 << 10;
@@ -22,7 +26,7 @@ const PIECE: usize = 32 << 10;
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// How it ends.
 const TRAILER: &[u8] = &(-1i16).to_be_bytes();
-/// The columns of `copy.sql`.
+/// The columns of `copy.sql`; `copy_placed.sql` has one more.
 const COLUMNS: i16 = 16;
 /// The server's moments are counted from the year 2000, in microseconds.
 const EPOCH: i64 = 946_684_800_000_000;
@@ -30,25 +34,45 @@ const EPOCH: i64 = 946_684_800_000_000;
 impl PostgresStore {
     /// Stores plain jobs, all or none. `false`: some group has a limit on unfinished jobs, so nothing was stored, since
     /// nobody has looked (`free`) whether these jobs come under one.
-    pub(super) async fn copy(&self, jobs: &[NewJob], free: bool) -> Result<bool> {
-        let tx = Tx::on(self.client().await?);
-        let copied = self.copy_on(&tx, jobs, free).await.map_err(failed("submitting"))?;
+    pub(super) async fn copy(&self, jobs: &[NewJob], free: bool, leg: &mut Leg) -> Result<bool> {
+        leg.until_begun().await;
+        // Whoever waits for the portion before must not keep it waiting for a connection.
+        let spare = if leg.follows() { self.spare_client().await } else { None };
+        let client = if let Some(client) = spare {
+            client
+        } else {
+            leg.until_over().await;
+            self.client().await?
+        };
+        let tx = Tx::on(client);
+        let copied = self.copy_on(&tx, jobs, free, leg).await.map_err(failed("submitting"))?;
         if copied {
             drop(tx.finish());
         }
         Ok(copied)
     }
 
-    async fn copy_on(&self, tx: &Tx, jobs: &[NewJob], free: bool) -> Result<bool, tokio_postgres::Error> {
+    async fn copy_on(
+        &self,
+        tx: &Tx,
+        jobs: &[NewJob],
+        free: bool,
+        leg: &mut Leg,
+    ) -> Result<bool, tokio_postgres::Error> {
         // Prepared before anything is sent, so that nothing overtakes the beginning or the end.
-        let copy = tx.prepare(&self.sql.copy).await?;
-        for sql in [&self.sql.clock, &self.sql.wake_others, &self.sql.notify] {
+        let (sql, drawn) = if leg.is_portion() {
+            (&self.sql.copy_placed, jobs.len() as i64)
+        } else {
+            (&self.sql.copy, 0)
+        };
+        let copy = tx.prepare(sql).await?;
+        for sql in [&self.sql.open_copy, &self.sql.wake_others, &self.sql.notify] {
             tx.prepare(sql).await?;
         }
         let manual = self.options.clock.manual();
         let (begun, asked, sink) = futures_util::join!(
             tx.open(Mode::Durable),
-            async { tx.query(&self.sql.clock, &[]).await },
+            async { tx.query(&self.sql.open_copy, &[&drawn]).await },
             tx.client().copy_in(&copy),
         );
         begun?;
@@ -59,12 +83,15 @@ impl PostgresStore {
         if limits && !free {
             return Ok(false);
         }
+        let places: Option<Vec<i64>> = asked.first().and_then(|row| row.get(2));
+        let mut places = places.unwrap_or_default().into_iter();
+        leg.begin();
         let now = manual.or(theirs).unwrap_or_else(|| self.now());
         let mut sink = pin!(sink?);
         let mut piece = Vec::with_capacity(PIECE + 4096);
         piece.extend_from_slice(HEADER);
         for job in jobs {
-            write_row(&mut piece, job, now);
+            write_row(&mut piece, job, places.next(), now);
             if piece.len() >= PIECE {
                 let full = std::mem::replace(&mut piece, Vec::with_capacity(PIECE + 4096));
                 sink.send(Cursor::new(full)).await?;
@@ -72,6 +99,15 @@ impl PostgresStore {
         }
         piece.extend_from_slice(TRAILER);
         sink.send(Cursor::new(piece)).await?;
+        if leg.follows() {
+            sink.as_mut().finish().await?;
+            leg.until_over().await;
+            let (woken, committed) =
+                futures_util::join!(self.wake_for(tx, jobs, now), tx.client().batch_execute("commit"));
+            woken?;
+            committed?;
+            return Ok(true);
+        }
         let (copied, woken, committed) = futures_util::join!(
             sink.finish(),
             self.wake_for(tx, jobs, now),
@@ -84,10 +120,13 @@ impl PostgresStore {
     }
 }
 
-/// One row, in the order of the columns of `copy.sql`.
-fn write_row(to: &mut Vec<u8>, job: &NewJob, now: Timestamp) {
+/// One row, in the order of the columns of `copy.sql`, behind its place if that was drawn.
+fn write_row(to: &mut Vec<u8>, job: &NewJob, place: Option<i64>, now: Timestamp) {
     let priority = job.priority.unwrap_or(Priority::Normal).code();
-    to.extend_from_slice(&COLUMNS.to_be_bytes());
+    to.extend_from_slice(&(COLUMNS + i16::from(place.is_some())).to_be_bytes());
+    if let Some(place) = place {
+        bytes(to, Some(&place.to_be_bytes()));
+    }
     bytes(to, Some(job.id.0.as_bytes()));
     moment(to, Some(now));
     moment(to, job.when.moment(now));

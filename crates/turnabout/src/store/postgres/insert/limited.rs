@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::super::PostgresStore;
 use super::super::connect::failed;
 use crate::error::{Error, Result};
-use crate::store::{MaxUnfinished, NewJob, Submitted};
+use crate::store::{Leg, MaxUnfinished, NewJob, Submitted};
 
 /// Whether its owner may have only so many.
 pub(super) fn is_limited(job: &NewJob) -> bool {
@@ -19,11 +19,12 @@ pub(super) fn is_limited(job: &NewJob) -> bool {
 
 impl PostgresStore {
     /// Stores plain jobs by `COPY`, those of limited groups behind their gates.
-    pub(super) async fn insert_many(&self, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>> {
+    pub(super) async fn insert_many(&self, jobs: &[NewJob], leg: &mut Leg) -> Result<Vec<Result<Submitted>>> {
         // Where nothing is known of limits, the first round trip of the copy asks, at no cost.
-        if !self.limits.load(Relaxed) && self.copy(jobs, false).await? {
+        if !self.limits.load(Relaxed) && self.copy(jobs, false, leg).await? {
             return Ok(super::all_new(jobs));
         }
+        leg.until_over().await;
         let failed = failed("looking for limited groups");
         let groups: HashSet<&str> = jobs.iter().map(|job| job.group.as_str()).collect();
         let groups: Vec<&str> = groups.into_iter().collect();
@@ -38,7 +39,7 @@ impl PostgresStore {
             .cloned()
             .collect();
         if !free.is_empty() {
-            self.copy(&free, true).await?;
+            self.copy(&free, true, leg).await?;
         }
         if limited.is_empty() {
             return Ok(super::all_new(jobs));

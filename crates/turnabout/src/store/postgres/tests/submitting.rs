@@ -9,6 +9,7 @@ use tokio_postgres::AsyncMessage;
 
 use super::*;
 use crate::job::{Meta, Priority, When};
+use crate::submit::Submission;
 
 cases![
     callers_who_share_a_commit_each_have_their_own_answer,
@@ -23,6 +24,8 @@ cases![
     a_copy_that_is_dropped_leaves_nothing_behind,
     a_lone_caller_who_gives_up_is_stored_all_the_same,
     sleepers_elsewhere_are_notified_and_those_here_are_not,
+    many_large_submits_get_by_with_two_connections,
+    a_portion_that_is_refused_does_not_touch_the_others,
 ];
 
 /// More than share a commit, so that they are copied.
@@ -386,4 +389,45 @@ async fn sleepers_elsewhere_are_notified_and_those_here_are_not(place: &Place) {
         add(&elsewhere, jobs).await;
         assert_eq!(notes.recv().await.as_deref(), Some("ready"));
     }
+}
+
+/// A portion that waits for the one before must not keep it, or that of another caller, from the connection that it needs.
+async fn many_large_submits_get_by_with_two_connections(place: &Place) {
+    let options = StoreOptions {
+        connections: 2,
+        ..place.options(Clock::System)
+    };
+    let store = PostgresStore::open(&place.url, options).await.expect("the store opens");
+    let jobs = crate::Jobs::on(store.clone());
+    let callers = (0..6).map(|caller| {
+        let jobs = jobs.clone();
+        let submissions = (0..3_000).map(move |n| Submission::named("work", n).group(format!("g{caller}")));
+        tokio::spawn(async move { jobs.submit_all(submissions).await })
+    });
+    for outcomes in join_all(callers).await {
+        assert!(outcomes.expect("no panic").iter().all(Result::is_ok));
+    }
+    let client = place.client().await;
+    let unordered =
+        "select count(*) from (select args::int - lag(args::int) over (partition by \"group\" order by seq) as step
+        from turnabout.job) s where step <> 1";
+    assert_eq!(place.number(&client, unordered).await, 0, "all are in their order");
+    assert_eq!(
+        place.number(&client, "select count(*) from turnabout.job").await,
+        18_000
+    );
+}
+
+async fn a_portion_that_is_refused_does_not_touch_the_others(place: &Place) {
+    let store = place.open().await;
+    let client = place.client().await;
+    place
+        .run(&client, "alter table turnabout.job add check (args <> '1500')")
+        .await;
+    let jobs = crate::Jobs::on(store.clone());
+    let outcomes = jobs.submit_all((0..3_000).map(|n| Submission::named("work", n))).await;
+    for (n, outcome) in outcomes.iter().enumerate() {
+        assert_eq!(outcome.is_err(), (1_000..2_000).contains(&n), "job {n}: {outcome:?}");
+    }
+    assert_eq!(place.number(&client, "select count(*) from turnabout.job").await, 2_000);
 }

@@ -109,7 +109,7 @@ pub(crate) fn every_code_of_a_problem_is_met(place: &Place) {
     stranger.does("rollback");
 
     // Someone makes off with a table. What the database says about that is for the log, not for the caller.
-    stranger.does("alter table job rename to gone");
+    stranger.does("alter table job_history rename to gone");
     let failed = codes.meet(api.get(jobs), 500, "internal");
     assert!(!failed["detail"].as_str().expect("words").contains("gone"), "{failed}");
     assert!(!failed.to_string().contains("no such table"), "{failed}");

@@ -40,6 +40,17 @@ type Answers = Vec<Result<Submitted>>;
 /// Which jobs of the call a portion has, and their tasks, for what these want to do when they are stored.
 type Tasks = Vec<(usize, Option<Box<dyn Typed>>)>;
 
+/// Portions on their way, in their order. A caller that is dropped recalls them.
+#[derive(Default)]
+struct UnderWay(VecDeque<(Tasks, AbortOnDropHandle<Answers>)>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        // The last one first: one that is recalled is over, and whoever follows it would be free to commit, behind a hole.
+        while self.0.pop_back().is_some() {}
+    }
+}
+
 /// A call with many jobs.
 struct Many<'a> {
     jobs: &'a Jobs,
@@ -51,8 +62,7 @@ struct Many<'a> {
     tasks: Tasks,
     bytes: usize,
     relay: Relay,
-    /// Portions on their way, in their order. A caller that is dropped recalls them.
-    under_way: VecDeque<(Tasks, AbortOnDropHandle<Answers>)>,
+    under_way: UnderWay,
     /// How many jobs there can still be for the portions to come.
     left: usize,
 }
@@ -72,7 +82,7 @@ impl<'a> Many<'a> {
             tasks: Vec::with_capacity(room),
             bytes: 0,
             relay: Relay::default(),
-            under_way: VecDeque::new(),
+            under_way: UnderWay::default(),
             left: count,
         }
     }
@@ -107,22 +117,22 @@ impl<'a> Many<'a> {
             self.note(tasks, answers).await;
             return;
         };
-        while self.under_way.len() >= UNDER_WAY {
+        while self.under_way.0.len() >= UNDER_WAY {
             self.receive().await;
         }
         let leg = self.relay.leg();
         let storing = async move { store_portion(&*store, portion, leg).await };
         let storing = runtime.spawn(storing.in_current_span());
-        self.under_way.push_back((tasks, AbortOnDropHandle::new(storing)));
+        self.under_way.0.push_back((tasks, AbortOnDropHandle::new(storing)));
     }
 
     /// Waits for what became of the first portion on its way.
     async fn receive(&mut self) {
-        if let Some((tasks, storing)) = self.under_way.front_mut() {
+        if let Some((tasks, storing)) = self.under_way.0.front_mut() {
             // Gone only if it panicked, or the runtime shuts down: then nobody knows.
             let answers = storing.await.unwrap_or_default();
             let tasks = std::mem::take(tasks);
-            self.under_way.pop_front();
+            self.under_way.0.pop_front();
             self.note(tasks, answers).await;
         }
     }
@@ -136,7 +146,7 @@ impl<'a> Many<'a> {
     }
 
     async fn finish(mut self) -> Vec<Result<Submitted>> {
-        if self.under_way.is_empty() && !self.portion.is_empty() {
+        if self.under_way.0.is_empty() && !self.portion.is_empty() {
             // All there is, or was: it needs no one to carry it.
             let (portion, tasks) = self.next_portion();
             let answers = store_portion(&**self.jobs.store(), portion, Leg::whole()).await;
@@ -144,7 +154,7 @@ impl<'a> Many<'a> {
         } else if !self.portion.is_empty() {
             self.send().await;
         }
-        while !self.under_way.is_empty() {
+        while !self.under_way.0.is_empty() {
             self.receive().await;
         }
         let outcomes = self.outcomes.into_iter();

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_take.sql"),
     include_str!("migrations/0005_forget.sql"),
     include_str!("migrations/0006_hold.sql"),
+    include_str!("migrations/0007_places.sql"),
 ];
 
 /// The newest schema that this program knows.

@@ -134,9 +134,15 @@ impl PostgresStore {
                 (1, name, cap)
             }
         };
-        tx.execute(&self.sql.set_cap, &[&kind, name, &cap])
-            .await
-            .map_err(&failed)?;
+        // Counted under the lock only: whatever else is set, a cap that stays as it is keeps its count.
+        if before != after {
+            tx.execute(&self.sql.forget_freed, &[&kind, name])
+                .await
+                .map_err(&failed)?;
+            tx.execute(&self.sql.set_cap, &[&kind, name, &cap])
+                .await
+                .map_err(&failed)?;
+        }
         tx.execute(&self.sql.notify, &[&"ready"]).await.map_err(&failed)?;
         tx.commit().await.map_err(&failed)?;
         self.signal(Signal::Ready);

@@ -1,5 +1,6 @@
 //! What only `PostgreSQL` does. What every store must do is in the conformance suite.
 
+mod caps;
 mod days;
 mod forgetting;
 mod function;

@@ -18,6 +18,11 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_claims.sql"),
 ];
 
+/// A program that knows only schemas before this one must not run beside it: it knows nothing of claims beside jobs.
+const APART: i64 = 2;
+/// Whether an executor was heard of within a minute.
+const SOMEONE: &str = "SELECT EXISTS (SELECT 1 FROM executor WHERE abs(seen / 1000000 - unixepoch()) < 60)";
+
 /// The connections to one store.
 pub(super) struct Opened {
     pub(super) writer: Connection,
@@ -135,6 +140,10 @@ pub(super) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
                 found,
                 known,
             }));
+        }
+        if (1..APART).contains(&found) && tx.query_row(SOMEONE, [], |row| row.get(0))? {
+            let hint = "an executor of an older version runs on it; stop that, wait for a minute, and start again";
+            return Ok(Err(refused(path, hint, None)));
         }
         for migration in &MIGRATIONS[found as usize..] {
             tx.execute_batch(migration)?;

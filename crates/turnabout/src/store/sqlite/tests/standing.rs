@@ -7,10 +7,10 @@ use super::life::Hand;
 use super::*;
 use crate::store::Setting;
 
-type Standing<'a> = BoxFuture<'a, Result<Stood>>;
+pub(super) type Standing<'a> = BoxFuture<'a, Result<Stood>>;
 
 /// Stands by for jobs of these tasks, for ever.
-async fn stand<'a>(store: &'a SqliteStore, hand: &mut Hand, want: u32, tasks: &[&str]) -> Standing<'a> {
+pub(super) async fn stand<'a>(store: &'a SqliteStore, hand: &mut Hand, want: u32, tasks: &[&str]) -> Standing<'a> {
     let mut standing = store.stand_by(hand.ask(want, tasks), Box::pin(std::future::pending()));
     assert!(poll!(&mut standing).is_pending());
     pass(store).await;
@@ -23,7 +23,7 @@ async fn pass(store: &SqliteStore) {
     store.write("passing by", |_| Ok(())).await.expect("it works");
 }
 
-async fn taken(standing: Standing<'_>) -> Taken {
+pub(super) async fn taken(standing: Standing<'_>) -> Taken {
     match standing.await.expect("it works") {
         Stood::Taken(taken) => taken,
         Stood::Recalled(_) => panic!("nobody recalled it"),

@@ -1,10 +1,11 @@
 //! The streams agree with the jobs, whatever happens to those.
 
 use super::life::{Hand, advance};
+use super::standing::{stand, taken};
 use super::*;
 
 /// How many things are wrong with the streams: each is counted by a query that should find nothing.
-const FAULTS: [(&str, &str); 5] = [
+const FAULTS: [(&str, &str); 7] = [
     (
         "streams whose counts are wrong",
         "SELECT count(*) FROM stream s
@@ -24,6 +25,14 @@ const FAULTS: [(&str, &str); 5] = [
     (
         "ready jobs that no stream has",
         "SELECT (SELECT count(*) FROM live WHERE lane IS NOT NULL) - (SELECT coalesce(sum(jobs), 0) FROM stream)",
+    ),
+    (
+        "claims of no job",
+        "SELECT count(*) FROM claim WHERE id NOT IN (SELECT id FROM job)",
+    ),
+    (
+        "claims beside jobs that say that they are held, or parked",
+        "SELECT count(*) FROM claim c JOIN job j ON j.id = c.id WHERE j.lane IS NULL",
     ),
     (
         "dead entries that should have been swept",
@@ -56,7 +65,7 @@ async fn streams_agree_with_jobs_whatever_happens() {
     for step in 0..600 {
         let any = |random: &mut fastrand::Rng, ids: &[JobId]| random.choice(ids.iter().copied()).unwrap_or_default();
         let priority = random.choice([Priority::High, Priority::Normal, Priority::Low]);
-        let what = random.u8(..10);
+        let what = random.u8(..11);
         match what {
             0 | 1 => {
                 let jobs = (0..random.usize(1..30)).map(|_| {
@@ -100,6 +109,21 @@ async fn streams_agree_with_jobs_whatever_happens() {
             8 => {
                 advance(&store, Duration::from_secs(random.u64(1..60)));
                 store.promote(100).await.expect("promoted");
+            }
+            9 => {
+                // A job that comes alone, and goes to whoever stands by.
+                loop {
+                    let more = hand.take(1000).await;
+                    if more.is_empty() {
+                        break;
+                    }
+                    held.extend(more);
+                }
+                let standing = stand(&store, &mut hand, 4, &["mail", "pdf"]).await;
+                let mut alone = job("g1", "pdf");
+                alone.priority = priority;
+                ids.extend(submit(&store, vec![alone]).await);
+                held.extend(taken(standing).await.jobs);
             }
             _ => {
                 if random.u8(..10) == 0 {

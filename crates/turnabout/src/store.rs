@@ -264,9 +264,10 @@ pub trait Store: Send + Sync + 'static {
     /// Stores jobs; one outcome for each, in their order. An error on one does not touch the others.
     async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>>;
 
-    /// So many jobs are a portion of a large submit: few enough to go on to the next soon, and so many that what a commit costs,
-    /// and what each stream that gets some of them costs, is shared.
-    fn portion(&self) -> usize {
+    /// So many jobs are the next portion of a large submit of which so many are on their way: few enough to go on to the next
+    /// soon, and so many that what a commit costs, and what each stream that gets some of them costs, is shared.
+    fn portion(&self, sent: usize) -> usize {
+        let _ = sent;
         10_000
     }
 

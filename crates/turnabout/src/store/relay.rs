@@ -1,12 +1,16 @@
 //! A large submit goes to the store in portions. A store may work on several of them at a time, but what they store is
 //! seen in their order: who reads a job finds those before it as well.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
 use tokio::sync::watch;
 
 /// Makes the legs of one large submit.
 #[derive(Debug, Default)]
 pub struct Relay {
     last: Option<watch::Receiver<bool>>,
+    recalled: Arc<AtomicBool>,
 }
 
 impl Relay {
@@ -16,7 +20,14 @@ impl Relay {
         Leg {
             before: self.last.replace(next),
             me: Some(me),
+            recalled: Arc::clone(&self.recalled),
         }
+    }
+
+    /// The caller has given up, and drops the portions that are on their way, in whatever order: none goes on because the one
+    /// before is over.
+    pub fn recall(&self) {
+        self.recalled.store(true, SeqCst);
     }
 }
 
@@ -26,12 +37,17 @@ pub struct Leg {
     /// Whether the portion before has begun; closed when that is over.
     before: Option<watch::Receiver<bool>>,
     me: Option<watch::Sender<bool>>,
+    recalled: Arc<AtomicBool>,
 }
 
 impl Leg {
     /// The whole of a submit.
     pub fn whole() -> Self {
-        Self { before: None, me: None }
+        Self {
+            before: None,
+            me: None,
+            recalled: Arc::default(),
+        }
     }
 
     /// Whether it is a part, and not the whole.
@@ -49,6 +65,7 @@ impl Leg {
         if let Some(before) = &mut self.before {
             let _ = before.wait_for(|begun| *begun).await;
         }
+        self.unless_recalled().await;
     }
 
     /// Waits until the portion before is stored, or never will be.
@@ -57,6 +74,14 @@ impl Leg {
             while before.changed().await.is_ok() {}
         }
         self.before = None;
+        self.unless_recalled().await;
+    }
+
+    /// For ever, if the caller has given up: whoever asks is about to be dropped.
+    async fn unless_recalled(&self) {
+        if self.recalled.load(SeqCst) {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// The jobs of this portion have their places.
@@ -91,5 +116,16 @@ mod tests {
         assert!(second.until_over().now_or_never().is_some());
         drop(second);
         assert!(third.until_begun().now_or_never().is_some(), "it will never begin");
+    }
+
+    #[tokio::test]
+    async fn what_is_recalled_does_not_go_on_because_the_one_before_is_over() {
+        let mut relay = Relay::default();
+        let (first, mut second) = (relay.leg(), relay.leg());
+        first.begin();
+        assert!(second.until_begun().now_or_never().is_some());
+        relay.recall();
+        drop(first);
+        assert!(second.until_over().now_or_never().is_none());
     }
 }

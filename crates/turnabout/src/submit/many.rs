@@ -42,26 +42,30 @@ type Tasks = Vec<(usize, Option<Box<dyn Typed>>)>;
 
 /// Portions on their way, in their order. A caller that is dropped recalls them.
 #[derive(Default)]
-struct UnderWay(VecDeque<(Tasks, AbortOnDropHandle<Answers>)>);
+struct UnderWay {
+    relay: Relay,
+    portions: VecDeque<(Tasks, AbortOnDropHandle<Answers>)>,
+}
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        // The last one first: one that is recalled is over, and whoever follows it would be free to commit, behind a hole.
-        while self.0.pop_back().is_some() {}
+        // One that is dropped is over, and whoever follows it would be free to commit, behind a hole.
+        self.relay.recall();
     }
 }
 
 /// A call with many jobs.
 struct Many<'a> {
     jobs: &'a Jobs,
-    /// How many jobs a portion has.
+    /// How many jobs the next portion has at the most.
     most: usize,
+    /// How many went before it.
+    sent: usize,
     outcomes: Vec<Option<Result<Submitted>>>,
     /// What is stored next.
     portion: Vec<NewJob>,
     tasks: Tasks,
     bytes: usize,
-    relay: Relay,
     under_way: UnderWay,
     /// How many jobs there can still be for the portions to come.
     left: usize,
@@ -72,16 +76,16 @@ impl<'a> Many<'a> {
         let mut outcomes = Vec::new();
         outcomes.resize_with(count, || None);
         // Jobs are large: what grows step by step would copy them again and again.
-        let most = jobs.store().portion();
+        let most = jobs.store().portion(0);
         let room = count.min(most);
         Self {
             jobs,
             most,
+            sent: 0,
             outcomes,
             portion: Vec::with_capacity(room),
             tasks: Vec::with_capacity(room),
             bytes: 0,
-            relay: Relay::default(),
             under_way: UnderWay::default(),
             left: count,
         }
@@ -100,6 +104,8 @@ impl<'a> Many<'a> {
     fn next_portion(&mut self) -> (Vec<NewJob>, Tasks) {
         self.bytes = 0;
         self.left -= self.portion.len();
+        self.sent += self.portion.len();
+        self.most = self.jobs.store().portion(self.sent);
         let room = self.left.min(self.most);
         (
             std::mem::replace(&mut self.portion, Vec::with_capacity(room)),
@@ -117,22 +123,24 @@ impl<'a> Many<'a> {
             self.note(tasks, answers).await;
             return;
         };
-        while self.under_way.0.len() >= UNDER_WAY {
+        while self.under_way.portions.len() >= UNDER_WAY {
             self.receive().await;
         }
-        let leg = self.relay.leg();
+        let leg = self.under_way.relay.leg();
         let storing = async move { store_portion(&*store, portion, leg).await };
         let storing = runtime.spawn(storing.in_current_span());
-        self.under_way.0.push_back((tasks, AbortOnDropHandle::new(storing)));
+        self.under_way
+            .portions
+            .push_back((tasks, AbortOnDropHandle::new(storing)));
     }
 
     /// Waits for what became of the first portion on its way.
     async fn receive(&mut self) {
-        if let Some((tasks, storing)) = self.under_way.0.front_mut() {
+        if let Some((tasks, storing)) = self.under_way.portions.front_mut() {
             // Gone only if it panicked, or the runtime shuts down: then nobody knows.
             let answers = storing.await.unwrap_or_default();
             let tasks = std::mem::take(tasks);
-            self.under_way.0.pop_front();
+            self.under_way.portions.pop_front();
             self.note(tasks, answers).await;
         }
     }
@@ -146,7 +154,7 @@ impl<'a> Many<'a> {
     }
 
     async fn finish(mut self) -> Vec<Result<Submitted>> {
-        if self.under_way.0.is_empty() && !self.portion.is_empty() {
+        if self.under_way.portions.is_empty() && !self.portion.is_empty() {
             // All there is, or was: it needs no one to carry it.
             let (portion, tasks) = self.next_portion();
             let answers = store_portion(&**self.jobs.store(), portion, Leg::whole()).await;
@@ -154,7 +162,7 @@ impl<'a> Many<'a> {
         } else if !self.portion.is_empty() {
             self.send().await;
         }
-        while !self.under_way.0.is_empty() {
+        while !self.under_way.portions.is_empty() {
             self.receive().await;
         }
         let outcomes = self.outcomes.into_iter();

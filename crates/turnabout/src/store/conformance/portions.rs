@@ -9,7 +9,7 @@ use crate::submit::Submission;
 
 /// Three portions and a bit.
 fn many(world: &World) -> usize {
-    3 * world.store.portion() + 200
+    3 * world.store.portion(0) + 200
 }
 
 fn numbered(n: usize) -> Submission {
@@ -35,7 +35,7 @@ async fn take_until(exec: &mut Exec, ended: impl Fn() -> bool) -> Vec<usize> {
 async fn a_large_submit_is_seen_in_its_order(world: &World) {
     let mut exec = world.executor().await;
     let jobs = Jobs::on(world.store.clone());
-    let (many, second) = (many(world), world.store.portion() + 500);
+    let (many, second) = (many(world), world.store.portion(0) + 500);
     let submitting = tokio::spawn(async move {
         // One portion is stored in another way than those before and behind it.
         let special = |n| match n {

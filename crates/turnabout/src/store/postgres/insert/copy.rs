@@ -100,7 +100,14 @@ impl PostgresStore {
         piece.extend_from_slice(TRAILER);
         sink.send(Cursor::new(piece)).await?;
         if leg.follows() {
-            sink.as_mut().finish().await?;
+            // It may be long until the portion before is over, and it is not to be given up for that.
+            let (copied, patient) = futures_util::join!(
+                sink.as_mut().finish(),
+                tx.client()
+                    .batch_execute("set local idle_in_transaction_session_timeout = '5min'"),
+            );
+            copied?;
+            patient?;
             leg.until_over().await;
             let (woken, committed) =
                 futures_util::join!(self.wake_for(tx, jobs, now), tx.client().batch_execute("commit"));
@@ -108,6 +115,7 @@ impl PostgresStore {
             committed?;
             return Ok(true);
         }
+        leg.until_over().await;
         let (copied, woken, committed) = futures_util::join!(
             sink.finish(),
             self.wake_for(tx, jobs, now),

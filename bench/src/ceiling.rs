@@ -7,6 +7,8 @@
 mod postgres;
 mod sqlite;
 
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -18,6 +20,10 @@ const ARGS: &str = r#"{"n": 12345, "document": "0192f0c0-0000-7000-8000-00000000
 const BATCH: u64 = 500;
 /// .. and inserted in batches of this size.
 const INSERTS: u64 = 1000;
+/// What is flushed at a time: about as much as the commit of a single job writes.
+const FLUSHED: [u8; 16 << 10] = [2; 16 << 10];
+/// A file that is flushed has room for so many of those.
+const FLUSHES: usize = 100;
 
 /// Jobs claimed and then deleted in a second, on one connection.
 pub(crate) async fn drain(place: &Place, jobs: u64) -> Result<f64> {
@@ -56,6 +62,27 @@ pub(crate) async fn hand_over(place: &Place, jobs: u64) -> Result<Vec<Duration>>
         Store::Postgres => postgres::hand_over(place, jobs).await,
         Store::Sqlite => sqlite::on_file(place, move |file| sqlite::hand_over(file, jobs)).await,
     }
+}
+
+/// How long the disk takes to keep a few pages of a file of its full size, at the pace of [`hand_over`]: no commit is faster.
+pub(crate) async fn flush(place: &Place, times: u64, apart: Duration) -> Result<Vec<Duration>> {
+    let folder = place.folder()?;
+    let flushing = move || {
+        let mut file = File::create_new(folder.path().join("flush"))?;
+        file.write_all(&vec![1; FLUSHED.len() * FLUSHES])?;
+        file.sync_all()?;
+        let mut took = Vec::new();
+        for n in 0..times as usize {
+            std::thread::sleep(apart);
+            let begin = Instant::now();
+            file.seek(SeekFrom::Start((n % FLUSHES * FLUSHED.len()) as u64))?;
+            file.write_all(&FLUSHED)?;
+            file.sync_data()?;
+            took.push(begin.elapsed());
+        }
+        Ok(took)
+    };
+    tokio::task::spawn_blocking(flushing).await?
 }
 
 fn rate(jobs: u64, since: Instant) -> f64 {

@@ -18,6 +18,7 @@ const FIRST: u64 = 10;
 /// From before the call that submits to the start of the handler, one job after the other.
 pub(crate) async fn run(place: &Place, jobs: u64) -> Result<Measured> {
     let ceiling = ceiling::hand_over(place, jobs).await?;
+    let flush = ceiling::flush(place, jobs, APART).await?;
     let open = place.open(History::Kept).await?;
     let notes = Notes::new(FIRST + jobs, Length::Nothing);
     let executor = execute(&open.jobs, &notes, SLOTS).await?;
@@ -44,5 +45,7 @@ pub(crate) async fn run(place: &Place, jobs: u64) -> Result<Measured> {
         .value("p99_ms", millis(percentile(&waits, 0.99)))
         .value("max_ms", millis(percentile(&waits, 1.0)))
         .value("ceiling_p50_ms", millis(percentile(&ceiling, 0.5)))
-        .value("ceiling_p99_ms", millis(percentile(&ceiling, 0.99))))
+        .value("ceiling_p99_ms", millis(percentile(&ceiling, 0.99)))
+        .value("flush_p50_ms", millis(percentile(&flush, 0.5)))
+        .value("flush_p99_ms", millis(percentile(&flush, 0.99))))
 }

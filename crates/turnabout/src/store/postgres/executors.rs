@@ -146,7 +146,7 @@ impl PostgresStore {
         };
         tx.query(&self.sql.lock_all_caps, &[]).await.map_err(&failed)?;
         let mut lost = Vec::new();
-        for executor in dead {
+        for &executor in &dead {
             lost.extend(self.lose_jobs(&tx, executor, &policies).await?);
             tx.execute(&self.sql.deregister, &[&executor]).await.map_err(&failed)?;
             self.drop_marks(executor);
@@ -157,7 +157,24 @@ impl PostgresStore {
         let ids = lost.iter().map(|job| job.id).collect();
         self.announce(&lost, &ids, !lost.is_empty());
         self.hint_last(told, &ids);
+        self.look_for_strays(dead);
         Ok(lost.len() as u32)
+    }
+
+    /// Looks, beside whatever else goes on, whether executors that were buried had more jobs than their holds tell. Those are
+    /// found by whoever looks for orphans next.
+    fn look_for_strays(&self, dead: Vec<Uuid>) {
+        let (Some(store), Ok(runtime)) = (self.me.upgrade(), tokio::runtime::Handle::try_current()) else {
+            return;
+        };
+        runtime.spawn(async move {
+            for executor in dead {
+                let sql = &store.sql.hold_strays;
+                if let Err(error) = store.run("looking for strays", sql, &[&executor]).await {
+                    tracing::warn!(error = %error.chain(), "could not look for more jobs of a lost executor");
+                }
+            }
+        });
     }
 
     async fn policies(&self) -> Result<HashMap<String, Policy>> {

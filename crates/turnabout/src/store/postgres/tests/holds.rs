@@ -13,6 +13,7 @@ cases![
     a_claim_with_several_holds_keeps_those_that_have_a_job,
     a_claim_that_was_seen_to_be_empty_keeps_a_hold_that_comes_later,
     what_an_executor_leaves_behind_is_found_though_it_is_gone,
+    what_no_hold_tells_of_is_found_when_its_executor_is_gone,
     jobs_that_were_held_before_there_were_holds_come_back,
     a_schema_without_holds_is_left_alone_while_its_executors_run,
 ];
@@ -174,6 +175,27 @@ async fn what_an_executor_leaves_behind_is_found_though_it_is_gone(place: &Place
     assert_eq!(holds(place, &client).await, 0);
     let mut next = executor(&store, &["work"]).await;
     assert_eq!(next.take_one().await.id, left.id);
+}
+
+/// A hold must not get lost. If it does, by an older program or by hand, the job does not.
+async fn what_no_hold_tells_of_is_found_when_its_executor_is_gone(place: &Place) {
+    let store = place.open().await;
+    let client = place.client().await;
+    let mut exec = executor(&store, &["work"]).await;
+    add(&store, vec![job("a"), job("a")]).await;
+    let (lost, told) = (exec.take_one().await, exec.take_one().await);
+    let gone = format!("delete from turnabout.hold where jobs = array['{}']::uuid[]", lost.id);
+    place.run(&client, &gone).await;
+    assert_eq!(holds(place, &client).await, 1);
+    assert_eq!(store.reap(exec.incarnation, 0).await.expect("reap works"), 1);
+    let mut next = executor(&store, &["work"]).await;
+    assert_eq!(next.take_one().await.id, told.id);
+    // Beside the hold of the one that was taken just now.
+    while holds(place, &client).await < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(store.reap(Uuid::nil(), 0).await.expect("reap works"), 1);
+    assert_eq!(next.take_one().await.id, lost.id);
 }
 
 /// All that was before there were holds.

@@ -4,7 +4,8 @@
 //! job and no more: whoever reads it looks the job up, so that what is told is never older than what was told before.
 //! Nobody watches for ever: watching is asked for again and again, and where it stops, so do the hints, and an epoch
 //! ends. Hints that were lost end it, too. Within an epoch no hint is missing, except for those of a process that had
-//! not heard yet of the watching; for these, watchers look at what they follow now and then regardless.
+//! not heard yet of the watching, and of one that has died and ran no jobs; for these, watchers look at what they follow now
+//! and then regardless.
 
 use std::time::Duration;
 

@@ -371,6 +371,8 @@ impl Store for PostgresStore {
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {
         self.drop_marks(executor);
+        // The process may be about to end.
+        self.feed.catch_up().await;
         self.within(
             PATIENCE,
             "leaving",

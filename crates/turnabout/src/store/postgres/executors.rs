@@ -136,7 +136,9 @@ impl PostgresStore {
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
         let known = tx.query(&self.sql.peers, &[]).await.map_err(&failed)?;
+        let mut ended = Vec::new();
         let dead: Vec<Uuid> = if known.iter().any(|row| row.get::<_, Uuid>(0) == executor) {
+            ended = self.ended_by(&tx, executor).await.map_err(&failed)?;
             let buried = tx.execute(&self.sql.bury, &[&executor, &beat]).await.map_err(&failed)?;
             // None: its heartbeat has moved on.
             vec![executor; usize::from(buried > 0)]
@@ -157,6 +159,9 @@ impl PostgresStore {
         let ids = lost.iter().map(|job| job.id).collect();
         self.announce(&lost, &ids, !lost.is_empty());
         self.hint_last(told, &ids);
+        if dead.contains(&executor) {
+            self.hint_once_more(ended).await;
+        }
         self.look_for_strays(dead);
         Ok(lost.len() as u32)
     }

@@ -1,10 +1,11 @@
 //! Hints of what changed, for those who watch: written after the change, off everyone's path, and only while someone does.
 //!
 //! Whether someone watches is learnt when the store is opened, by a message when watching begins, and with each heartbeat.
-//! A process that dies between a change and its hint leaves one out; watchers look at what they follow regardless.
+//! A process that dies between a change and its hint leaves one out: whoever buries its executor tells once more what that
+//! has ended lately, or that something was missed.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -25,6 +26,10 @@ use crate::store::{Changed, Settle, Submitted};
 const WAITING: usize = 100_000;
 /// So many are written at once.
 const BATCH: usize = 1000;
+/// So many jobs of a dead executor are told once more.
+const ONCE_MORE: usize = 1000;
+/// Whoever leaves waits for so long until all its hints are written.
+const LEAVING: Duration = Duration::from_secs(2);
 /// Hints gather for so long.
 const GATHER: Duration = Duration::from_millis(20);
 
@@ -36,6 +41,10 @@ pub(super) struct Feed {
     until: AtomicI64,
     sender: mpsc::Sender<Told>,
     lost: AtomicBool,
+    /// How many hints are on their way.
+    pending: AtomicUsize,
+    /// Some have arrived.
+    written: Notify,
 }
 
 impl Feed {
@@ -45,6 +54,8 @@ impl Feed {
             until: AtomicI64::new(i64::MIN),
             sender,
             lost: AtomicBool::new(false),
+            pending: AtomicUsize::new(0),
+            written: Notify::new(),
         };
         (feed, receiver)
     }
@@ -55,8 +66,31 @@ impl Feed {
     }
 
     fn tell(&self, told: Told) {
+        self.pending.fetch_add(1, Ordering::Relaxed);
         if self.sender.try_send(told).is_err() {
             self.lost.store(true, Ordering::Relaxed);
+            self.arrived(1);
+        }
+    }
+
+    fn arrived(&self, hints: usize) {
+        self.pending.fetch_sub(hints, Ordering::Relaxed);
+        self.written.notify_waiters();
+    }
+
+    /// Waits until nothing is on its way, but not for long.
+    pub(super) async fn catch_up(&self) {
+        let caught_up = async {
+            loop {
+                let written = self.written.notified();
+                if self.pending.load(Ordering::Relaxed) == 0 {
+                    return;
+                }
+                written.await;
+            }
+        };
+        if tokio::time::timeout(LEAVING, caught_up).await.is_err() {
+            tracing::warn!("those who watch may miss what was changed last");
         }
     }
 }
@@ -82,7 +116,9 @@ pub(super) async fn write(store: Weak<PostgresStore>, mut hints: mpsc::Receiver<
             batch.push(told);
         }
         let Some(store) = store.upgrade() else { return };
+        let hints = batch.len();
         store.write_hints(std::mem::take(&mut batch)).await;
+        store.feed.arrived(hints);
     }
 }
 
@@ -194,6 +230,30 @@ impl PostgresStore {
             .await
             .map_err(&failed)?;
         tx.commit().await.map_err(&failed)
+    }
+
+    /// What an executor that is about to be buried has ended lately: it may have died before it told. Empty if nobody wants to
+    /// know; and no more than one too many.
+    pub(super) async fn ended_by(&self, tx: &Tx, executor: Uuid) -> Result<Vec<JobId>, tokio_postgres::Error> {
+        if !self.is_watched() {
+            return Ok(Vec::new());
+        }
+        let limit = ONCE_MORE as i64 + 1;
+        let rows = tx.query(&self.sql.ended_by, &[&executor, &limit]).await?;
+        Ok(rows.iter().map(|row| JobId(row.get(0))).collect())
+    }
+
+    /// Tells of jobs that a dead executor has ended. Where those are many, or were not kept, it is told that something was
+    /// missed.
+    pub(super) async fn hint_once_more(&self, ended: Vec<JobId>) {
+        if !self.is_watched() {
+            return;
+        }
+        if ended.len() <= ONCE_MORE && !self.options.retention.is_zero() {
+            self.hint(ended);
+        } else if let Err(error) = self.run("giving up hints", &self.sql.lost_hints, &[]).await {
+            tracing::warn!(error = %error.chain(), "those who watch are not told that they may have missed something");
+        }
     }
 
     /// Looks whether someone watches.

@@ -42,7 +42,7 @@ macro_rules! statements {
 statements! {
     alive, attempts, beat, bury, caps, catch_up_ring, check, claim, claim_heads, claim_merged, copy, copy_placed, count, count_claimed,
     counts, days,
-    delete, deregister, detached, doze, drain, draw, draw_seqs, drop_holds, end_within, ended, enter, executors, expired, feed,
+    delete, deregister, detached, doze, drain, draw, draw_seqs, drop_holds, end_within, ended, ended_by, enter, executors, expired, feed,
     fill_caps, finish, fold_freed, forget, forget_all, forget_freed, forget_owed, forget_reports, gate, give_back, glance, grab, group_limits,
     group_sums, held, hints, hold_strays, holders, hooked, insert, insert_and_take, insert_plain, limit_group, limit_task, lines, list, lock,
     lock_all_caps, lock_caps, lock_due, lock_ended, lock_expired, lock_held, lock_hints, lock_id, lock_ring, log,

@@ -2,6 +2,7 @@
 
 mod caps;
 mod days;
+mod feed;
 mod forgetting;
 mod function;
 mod holds;

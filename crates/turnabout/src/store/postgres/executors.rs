@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -136,12 +137,12 @@ impl PostgresStore {
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
         let known = tx.query(&self.sql.peers, &[]).await.map_err(&failed)?;
-        let mut ended = Vec::new();
+        let mut heard = None;
         let dead: Vec<Uuid> = if known.iter().any(|row| row.get::<_, Uuid>(0) == executor) {
-            ended = self.ended_by(&tx, executor).await.map_err(&failed)?;
-            let buried = tx.execute(&self.sql.bury, &[&executor, &beat]).await.map_err(&failed)?;
+            let buried = tx.query(&self.sql.bury, &[&executor, &beat]).await.map_err(&failed)?;
+            heard = buried.first().map(|row| (executor, row.get(0)));
             // None: its heartbeat has moved on.
-            vec![executor; usize::from(buried > 0)]
+            vec![executor; buried.len()]
         } else {
             let orphans = tx.query(&self.sql.orphans, &[]).await.map_err(&failed)?;
             orphans.iter().map(|row| row.get(0)).collect()
@@ -159,20 +160,22 @@ impl PostgresStore {
         let ids = lost.iter().map(|job| job.id).collect();
         self.announce(&lost, &ids, !lost.is_empty());
         self.hint_last(told, &ids);
-        if dead.contains(&executor) {
-            self.hint_once_more(ended).await;
-        }
-        self.look_for_strays(dead);
+        self.look_after(dead, heard);
         Ok(lost.len() as u32)
     }
 
-    /// Looks, beside whatever else goes on, whether executors that were buried had more jobs than their holds tell. Those are
-    /// found by whoever looks for orphans next.
-    fn look_for_strays(&self, dead: Vec<Uuid>) {
+    /// Looks, beside whatever else goes on, whether executors that were buried had more jobs than their holds tell, which are then
+    /// found by whoever looks for orphans next; and tells what the one that was heard of then did not live to tell.
+    fn look_after(&self, dead: Vec<Uuid>, heard: Option<(Uuid, Timestamp)>) {
         let (Some(store), Ok(runtime)) = (self.me.upgrade(), tokio::runtime::Handle::try_current()) else {
             return;
         };
         runtime.spawn(async move {
+            if let Some((executor, heard)) = heard
+                && let Err(error) = store.hint_once_more(executor, heard).await
+            {
+                tracing::warn!(error = %error.chain(), "those who watch may miss what a lost executor did last");
+            }
             for executor in dead {
                 let sql = &store.sql.hold_strays;
                 if let Err(error) = store.run("looking for strays", sql, &[&executor]).await {

@@ -12,6 +12,7 @@ use std::time::Duration;
 use foldhash::HashSet;
 use jiff::Timestamp;
 use tokio::sync::{Notify, mpsc};
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresStore;
@@ -232,28 +233,23 @@ impl PostgresStore {
         tx.commit().await.map_err(&failed)
     }
 
-    /// What an executor that is about to be buried has ended lately: it may have died before it told. Empty if nobody wants to
-    /// know; and no more than one too many.
-    pub(super) async fn ended_by(&self, tx: &Tx, executor: Uuid) -> Result<Vec<JobId>, tokio_postgres::Error> {
+    /// Tells of jobs that an executor which was buried has ended since it was last heard of: it may have died before it told.
+    /// Where those are many, or were not kept, it is told that something was missed.
+    pub(super) async fn hint_once_more(&self, executor: Uuid, heard: Timestamp) -> Result<()> {
         if !self.is_watched() {
-            return Ok(Vec::new());
+            return Ok(());
         }
-        let limit = ONCE_MORE as i64 + 1;
-        let rows = tx.query(&self.sql.ended_by, &[&executor, &limit]).await?;
-        Ok(rows.iter().map(|row| JobId(row.get(0))).collect())
-    }
-
-    /// Tells of jobs that a dead executor has ended. Where those are many, or were not kept, it is told that something was
-    /// missed.
-    pub(super) async fn hint_once_more(&self, ended: Vec<JobId>) {
-        if !self.is_watched() {
-            return;
+        if !self.options.retention.is_zero() {
+            let params: [&(dyn ToSql + Sync); 3] = [&executor, &heard, &(ONCE_MORE as i64 + 1)];
+            let ended = self
+                .look("looking for what was not told", &self.sql.ended_by, &params)
+                .await?;
+            if ended.len() <= ONCE_MORE {
+                self.hint(ended.iter().map(|row| JobId(row.get(0))));
+                return Ok(());
+            }
         }
-        if ended.len() <= ONCE_MORE && !self.options.retention.is_zero() {
-            self.hint(ended);
-        } else if let Err(error) = self.run("giving up hints", &self.sql.lost_hints, &[]).await {
-            tracing::warn!(error = %error.chain(), "those who watch are not told that they may have missed something");
-        }
+        self.run("giving up hints", &self.sql.lost_hints, &[]).await
     }
 
     /// Looks whether someone watches.

@@ -158,7 +158,7 @@ pub(super) async fn mvcc(open: &Open, args: &PeerArgs, sizes: &Sizes) -> Result<
     })))
 }
 
-/// One caller, batches of 1000.
+/// One caller, so many jobs a call.
 async fn insert(open: &Open, args: &PeerArgs, jobs: u64, cap: Duration) -> Result<Done> {
     let begin = Instant::now();
     let mut inserted = 0;

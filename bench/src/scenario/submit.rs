@@ -26,7 +26,7 @@ pub(crate) enum Way {
     Batches,
 }
 
-/// One caller, batches of 1000.
+/// One caller, who submits that way.
 pub(crate) async fn bulk(place: &Place, jobs: u64, way: Way) -> Result<Measured> {
     let ceiling = ceiling::insert(place, jobs).await?;
     let open = place.open(History::Kept).await?;

@@ -182,7 +182,7 @@ impl Jobs {
     /// Submits many jobs: tasks, or [`Submission`]s where there is more to say. One outcome for each, in their
     /// order; a job that is refused does not touch the others.
     ///
-    /// The more jobs a call has, the less each costs. They are stored in portions, on `PostgreSQL` of 1,000 and on `SQLite`
+    /// The more jobs a call has, the less each costs. They are stored in portions, on `PostgreSQL` of 1,000 to 4,000, on `SQLite`
     /// of 10,000, each by a commit of its own; a call that is given up in the middle leaves the first ones.
     pub async fn submit_all<I>(&self, jobs: I) -> Vec<Result<Submitted>>
     where

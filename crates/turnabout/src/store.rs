@@ -266,8 +266,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// So many jobs are the next portion of a large submit of which so many are on their way: few enough to go on to the next
     /// soon, and so many that what a commit costs, and what each stream that gets some of them costs, is shared.
-    fn portion(&self, sent: usize) -> usize {
-        let _ = sent;
+    fn portion(&self, _sent: usize) -> usize {
         10_000
     }
 

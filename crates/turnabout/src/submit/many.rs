@@ -67,8 +67,6 @@ struct Many<'a> {
     tasks: Tasks,
     bytes: usize,
     under_way: UnderWay,
-    /// How many jobs there can still be for the portions to come.
-    left: usize,
 }
 
 impl<'a> Many<'a> {
@@ -87,7 +85,6 @@ impl<'a> Many<'a> {
             tasks: Vec::with_capacity(room),
             bytes: 0,
             under_way: UnderWay::default(),
-            left: count,
         }
     }
 
@@ -103,10 +100,9 @@ impl<'a> Many<'a> {
 
     fn next_portion(&mut self) -> (Vec<NewJob>, Tasks) {
         self.bytes = 0;
-        self.left -= self.portion.len();
         self.sent += self.portion.len();
         self.most = self.jobs.store().portion(self.sent);
-        let room = self.left.min(self.most);
+        let room = self.most.min(self.outcomes.len() - self.sent);
         (
             std::mem::replace(&mut self.portion, Vec::with_capacity(room)),
             std::mem::replace(&mut self.tasks, Vec::with_capacity(room)),

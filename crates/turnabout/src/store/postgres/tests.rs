@@ -10,6 +10,7 @@ mod idle;
 mod ids;
 mod input;
 mod interleavings;
+mod marks;
 mod opening;
 mod plans;
 mod schema;

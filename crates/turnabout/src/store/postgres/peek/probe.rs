@@ -44,26 +44,29 @@ impl PostgresStore {
         ring: &Ring,
     ) -> Result<(Vec<Row>, bool), tokio_postgres::Error> {
         let mut most = 2 * look.window() + 100;
+        let mut new = look.window() + 10;
         loop {
-            let (stretches, whole) = {
+            let (stretches, known) = {
                 let mut marks = self.all_marks();
                 let marks = marks.entry(look.executor).or_default();
                 marks.stretches(queue, ring, most)
             };
-            let rows = self.probe_stretches(tx, queue, &stretches).await?;
+            let mut rows = self.probe_stretches(tx, queue, &stretches, new).await?;
+            let told = cut(&mut rows, new);
             let groups = rows.chunk_by(|a, b| a.get::<_, &str>(0) == b.get::<_, &str>(0)).count();
-            if whole || groups > look.window() {
-                return Ok((rows, whole));
+            if known && told || groups > look.window() {
+                return Ok((rows, known && told));
             }
-            most = most.saturating_mul(4);
+            (most, new) = (most.saturating_mul(4), new.saturating_mul(4));
         }
     }
 
-    async fn probe_stretches(
+    pub(in super::super) async fn probe_stretches(
         &self,
         tx: &Tx,
         queue: &str,
         stretches: &[Stretch],
+        new: usize,
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         let froms = stretches.iter().map(|(from, ..)| from);
         let tos = stretches.iter().map(|(_, to, _)| to);
@@ -74,7 +77,8 @@ impl PostgresStore {
         let to_lane: Vec<i16> = tos.clone().map(|key| key.1).collect();
         let to_task: Vec<&str> = tos.map(|key| key.2.as_str()).collect();
         let marks: Vec<Option<i64>> = stretches.iter().map(|(.., mark)| *mark).collect();
-        let params: [&(dyn ToSql + Sync); 8] = [
+        let new = i32::try_from(new).unwrap_or(i32::MAX);
+        let params: [&(dyn ToSql + Sync); 9] = [
             &queue,
             &from_group,
             &from_lane,
@@ -83,7 +87,22 @@ impl PostgresStore {
             &to_lane,
             &to_task,
             &marks,
+            &new,
         ];
         tx.query(&self.sql.peek_marked, &params).await
     }
+}
+
+/// A stretch in which so many streams are new may have more of them: what was found behind those comes too early. Says
+/// whether there is no such stretch.
+fn cut(rows: &mut Vec<Row>, new: usize) -> bool {
+    let mut before = 0;
+    for stretch in rows.chunk_by(|a, b| a.get::<_, i64>(3) == b.get::<_, i64>(3)) {
+        if stretch.len() >= new {
+            rows.truncate(before + new);
+            return false;
+        }
+        before += stretch.len();
+    }
+    true
 }

@@ -195,7 +195,7 @@ fn statements<'a>(sql: &'a Sql, exec: &Exec, ids: &[JobId], ended: &[JobId]) -> 
                 n("2"),
                 n("work"),
                 n("0")
-            ),
+            ) + ", 100",
         ),
         (
             Prepared::hot("claim", &sql.claim),

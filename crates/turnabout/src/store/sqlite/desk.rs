@@ -29,6 +29,10 @@ use crate::store::Signal;
 
 /// So many verbs share a commit at the most.
 const BATCH: usize = 128;
+/// When nobody has anything to do, and so many rows have changed, the log goes into the file and begins anew. `SQLite` itself
+/// does that within a commit, when the log has become long. A disk keeps what overwrites a file sooner than what makes it
+/// longer.
+const CHANGES: u64 = 300;
 
 /// What a verb works with: an open transaction, its moment, and what to tell others once it has committed.
 pub(super) struct Tx<'a> {
@@ -177,6 +181,8 @@ pub(super) struct Desk {
     signals: broadcast::Sender<Signal>,
     known: Option<Arc<Settings>>,
     watching: Watching,
+    /// How many rows had changed when the log last went into the file.
+    kept: u64,
 }
 
 impl Desk {
@@ -187,6 +193,7 @@ impl Desk {
             signals,
             known: None,
             watching: Watching::default(),
+            kept: 0,
         }
     }
 
@@ -242,9 +249,24 @@ impl Desk {
                 if committed {
                     outbox.send(&self.signals);
                 }
+                if line.is_empty() && orders.stand() {
+                    self.keep(&connection);
+                }
             }
         })?;
         Ok(to)
+    }
+
+    /// Puts what is in the log into the file, if that is worth it. Readers who are at it leave some for the next time.
+    fn keep(&mut self, connection: &Connection) {
+        let changes = connection.total_changes();
+        if changes.saturating_sub(self.kept) < CHANGES {
+            return;
+        }
+        self.kept = changes;
+        if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
+            tracing::debug!(%error, "the log stays as it is for now");
+        }
     }
 
     /// Runs a batch in one transaction, and then the orders of those who may find something now.

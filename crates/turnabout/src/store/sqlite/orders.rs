@@ -128,6 +128,11 @@ impl Orders {
         self.all.iter().any(|order| order.state == State::New)
     }
 
+    /// Whether there are any, and all of them stand.
+    pub(super) fn stand(&self) -> bool {
+        !self.all.is_empty() && self.all.iter().all(|order| order.state == State::Standing)
+    }
+
     /// Jobs have become ready. Orders that nobody waits for any longer are dropped.
     pub(super) fn wake(&mut self, ready: &Ready) {
         self.all.retain_mut(|order| {
@@ -166,7 +171,7 @@ impl Orders {
     /// The transaction has ended: whoever was run in it is told. When it failed, that is an error, as for every verb: what
     /// was seen in it is not to be believed. For those that were not run nothing has changed.
     pub(super) fn answer(&mut self, end: &Result<(), Broken>) {
-        if self.all.iter().all(|order| order.state == State::Standing) {
+        if self.all.is_empty() || self.stand() {
             return;
         }
         self.all = std::mem::take(&mut self.all)

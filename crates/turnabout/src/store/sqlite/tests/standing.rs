@@ -65,6 +65,24 @@ async fn a_job_that_comes_alone_goes_to_whoever_stands_by_in_one_transaction_and
 }
 
 #[tokio::test]
+async fn while_nobody_has_anything_to_do_the_log_goes_into_the_file_and_begins_anew() {
+    let folder = folder();
+    let path = folder.path().join("jobs.db");
+    let store = file(&path).await;
+    let mut hand = Hand::of(&store).await;
+    let mut longest = 0;
+    for _ in 0..400 {
+        let standing = stand(&store, &mut hand, 4, &["mail"]).await;
+        let job = submit(&store, vec![job("a", "mail")]).await;
+        assert_eq!(ids(&taken(standing).await), job);
+        longest = longest.max(logged(&path).0);
+    }
+    // Four rows, and pages, for each job.
+    assert!(longest < 500, "the log had {longest} pages at a time");
+    assert!(logged(&path).0 < longest, "it has begun anew");
+}
+
+#[tokio::test]
 async fn jobs_that_come_together_go_to_whoever_stands_by_in_one_transaction() {
     let folder = folder();
     let path = folder.path().join("jobs.db");

@@ -1,9 +1,9 @@
-//! Small submits share commits: those that arrive while another is being stored are stored together by the next
-//! commit. A lone caller waits for nobody.
+//! Small submits share commits: those that arrive in the same moment, or while another is being stored, are stored together
+//! by the next commit. A lone caller waits for nobody.
 //!
 //! Whoever stores holds the *pen*, and tells the executors of this process before anyone else (`plain.rs`). A caller who
-//! finds it free stores its own jobs with it, and nothing but those; should it be dropped, a task sees that through. For
-//! whoever comes meanwhile the pen goes to a task which belongs to no caller, so that no caller's end touches another. There
+//! finds it free, and is alone, stores its own jobs with it, and nothing but those; should it be dropped, a task sees that
+//! through. Otherwise the pen goes to a task which belongs to no caller, so that no caller's end touches another. There
 //! is one pen: with two, half as many callers shared each commit, and fewer jobs were stored a second.
 
 use std::collections::{HashSet, VecDeque};
@@ -66,6 +66,22 @@ impl Together {
     #[cfg(test)]
     pub(in crate::store::postgres) fn waiting(&self) -> usize {
         self.state().waiting.len()
+    }
+
+    fn anyone(&self) -> bool {
+        !self.state().waiting.is_empty()
+    }
+
+    /// A caller waits from now on. Says whether the pen was free, and is now the caller's to pass on.
+    fn line_up(&self, jobs: Vec<NewJob>, room: OwnedSemaphorePermit) -> (oneshot::Receiver<Result<Answer>>, bool) {
+        let (sender, answer) = oneshot::channel();
+        let mut state = self.state();
+        state.waiting.push_back(Waiting {
+            jobs,
+            answer: sender,
+            _room: room,
+        });
+        (answer, !std::mem::replace(&mut state.taken, true))
     }
 
     /// Those who are stored by the next commit. Whoever waits no longer is left out.
@@ -163,29 +179,30 @@ impl<F: Future<Output: Send> + Send + 'static> Drop for SeenThrough<F> {
 impl PostgresStore {
     /// Stores a few plain jobs, all or none, but for those that come under a limit.
     pub(super) async fn insert_together(&self, jobs: Vec<NewJob>) -> Result<Answer> {
-        if let Some(pen) = self.me.upgrade().and_then(Pen::take) {
-            let storing = async move {
-                let stored = pen.store.insert_plain(&[&jobs]).await?;
-                Ok(stored.map(|stored| (jobs, Arc::new(stored))))
+        let answer = if let Some(pen) = self.me.upgrade().and_then(Pen::take) {
+            // Whoever calls in the same moment shares this commit, instead of waiting for it and then for another.
+            tokio::task::yield_now().await;
+            // Not awaited: those who have all the room wait for the pen.
+            let room = Arc::clone(&self.together.room).try_acquire_owned();
+            let Some(room) = room.ok().filter(|_| self.together.anyone()) else {
+                let storing = async move {
+                    let stored = pen.store.insert_plain(&[&jobs]).await?;
+                    Ok(stored.map(|stored| (jobs, Arc::new(stored))))
+                };
+                return SeenThrough(Some(Box::pin(storing))).await;
             };
-            return SeenThrough(Some(Box::pin(storing))).await;
-        }
-        let room = Arc::clone(&self.together.room).acquire_owned().await;
-        // It is never closed.
-        let room = room.map_err(|_| unanswered())?;
-        let (sender, answer) = oneshot::channel();
-        let free = {
-            let mut state = self.together.state();
-            state.waiting.push_back(Waiting {
-                jobs,
-                answer: sender,
-                _room: room,
-            });
-            !std::mem::replace(&mut state.taken, true)
+            // Dropped after that, the pen goes to a task that finds us there.
+            self.together.line_up(jobs, room).0
+        } else {
+            let room = Arc::clone(&self.together.room).acquire_owned().await;
+            // It is never closed.
+            let room = room.map_err(|_| unanswered())?;
+            let (answer, free) = self.together.line_up(jobs, room);
+            if free && let Some(store) = self.me.upgrade() {
+                Pen::pass(store);
+            }
+            answer
         };
-        if free && let Some(store) = self.me.upgrade() {
-            Pen::pass(store);
-        }
         answer.await.unwrap_or_else(|_| Err(unanswered()))
     }
 }

@@ -85,14 +85,13 @@ async fn jobs_of_several_callers_are_taken_together(place: &Place) {
     place
         .run(&client, "begin; lock table turnabout.job in exclusive mode")
         .await;
-    let calls: Vec<_> = ["a", "b", "c", "d"]
-        .map(|group| {
-            let store = store.clone();
-            tokio::spawn(async move { add(&store, vec![job(group)]).await[0] })
-        })
-        .into_iter()
-        .collect();
+    let call = |group| {
+        let store = store.clone();
+        tokio::spawn(async move { add(&store, vec![job(group)]).await[0] })
+    };
+    let mut calls = vec![call("a")];
     place.until_blocked(&client).await;
+    calls.extend(["b", "c", "d"].map(call));
     let began = Instant::now();
     while store.together.waiting() < 3 {
         assert!(began.elapsed() < Duration::from_secs(30), "the others do not come");

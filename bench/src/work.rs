@@ -52,8 +52,8 @@ pub(crate) enum Length {
     Exact(Duration),
 }
 
-/// The system wakes a thread up to so much late; that moment is waited out awake.
-const SLACK: Duration = Duration::from_micros(80);
+/// The system wakes a thread about so much late, and the thread the task; what is left of it is waited out awake.
+const SLACK: Duration = Duration::from_micros(150);
 
 impl Length {
     async fn pass(self) {
@@ -64,12 +64,12 @@ impl Length {
                 let end = Instant::now() + time;
                 let slept = tokio::task::spawn_blocking(move || {
                     std::thread::sleep(end.saturating_duration_since(Instant::now()).saturating_sub(SLACK));
-                    while Instant::now() < end {
-                        std::hint::spin_loop();
-                    }
                 });
                 // It cannot fail, short of the end of the program.
                 let _ = slept.await;
+                while Instant::now() < end {
+                    std::hint::spin_loop();
+                }
             }
         }
     }

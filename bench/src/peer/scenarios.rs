@@ -116,6 +116,7 @@ pub(super) async fn fair(open: &Open, args: &PeerArgs, sizes: &Sizes) -> Result<
         }
     });
     let submitted = futures_util::future::try_join_all(calls).await?;
+    let stored = notes.now();
     notes.wait_for(jobs, sizes.fair_cap).await;
     let span = notes.now().saturating_sub(begin).as_secs_f64();
     let done = notes.ended();
@@ -126,6 +127,7 @@ pub(super) async fn fair(open: &Open, args: &PeerArgs, sizes: &Sizes) -> Result<
     executor.shutdown(Duration::from_secs(1)).await;
     let never = OTHERS - waits.len() as u64;
     Ok(values(json!({
+        "stored_ms": rounded(stored.saturating_sub(flooded)),
         "min_ms": waits.iter().min().map(|wait| rounded(*wait)),
         "p50_ms": (waits.len() as u64 > OTHERS / 2).then(|| rounded(percentile(&waits, 0.5))),
         "max_ms": (never == 0).then(|| rounded(percentile(&waits, 1.0))),

@@ -105,8 +105,8 @@ impl<'a> Simulation<'a> {
             news |= self.happen(what, now);
         }
         // Those who sleep are woken by what has become ready, and by places that have become free.
-        for executor in self.executors.iter_mut().filter(|executor| news && executor.asleep) {
-            executor.wake();
+        for executor in self.executors.iter_mut().filter(|_| news) {
+            executor.hear();
         }
         // All look at the same moment; who comes first varies.
         let first = self.random.usize(..self.executors.len());

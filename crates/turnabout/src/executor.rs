@@ -33,6 +33,7 @@ mod lives;
 mod logger;
 mod mark;
 mod meter;
+mod newcomers;
 pub(crate) mod news;
 mod numbers;
 mod plan;

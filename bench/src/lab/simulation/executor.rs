@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use turnabout::Fairness;
 use turnabout::job::Claimed;
-use turnabout::turn::pace::STALE;
+use turnabout::turn::pace::{Load, STALE};
 use turnabout::turn::starts::Starts;
 use turnabout::turn::{Pace, Scheme, Turns};
 
@@ -45,6 +45,8 @@ pub(super) struct Executor {
     pub(super) asleep: bool,
     /// At how many starts we last began to watch for jobs that do not start.
     watched: Option<u64>,
+    /// Whether jobs have come since it last looked.
+    newcomers: bool,
 }
 
 impl Executor {
@@ -59,6 +61,7 @@ impl Executor {
             starts: 0,
             asleep: false,
             watched: None,
+            newcomers: false,
         }
     }
 
@@ -73,9 +76,13 @@ impl Executor {
         self.queue.take_back(0)
     }
 
-    pub(super) fn wake(&mut self) {
-        self.asleep = false;
-        self.turns.forgive();
+    /// Something may have become ready.
+    pub(super) fn hear(&mut self) {
+        self.newcomers = true;
+        if self.asleep {
+            self.asleep = false;
+            self.turns.forgive();
+        }
     }
 
     /// Forgives, charges long jobs as they go, and shares the accounts.
@@ -104,7 +111,17 @@ impl Executor {
             return 0;
         }
         self.pace.measure(self.starts, Duration::from_micros(now));
-        self.pace.want(self.slots, self.running.len(), self.queue.len())
+        let load = Load {
+            slots: self.slots,
+            running: self.running.len(),
+            queued: self.queue.len(),
+            overtaken: self.queue.overtaken(),
+        };
+        let newcomers = std::mem::take(&mut self.newcomers) && self.queue.gives_way();
+        match self.pace.want(load) {
+            0 if newcomers => self.pace.want_early(load),
+            want => want,
+        }
     }
 
     /// Takes jobs; goes to sleep if there are none. Says which they are.

@@ -8,14 +8,17 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt as _;
+
 use super::finisher::Ending;
 use super::hand::Held;
 use super::life::{Backoff, Life};
+use super::newcomers::Newcomers;
 use crate::error::Error;
 use crate::group::Settings;
 use crate::job::Claimed;
 use crate::store::{Stood, Take, Taken};
-use crate::turn::pace::STALE;
+use crate::turn::pace::{Load, STALE};
 use crate::turn::{Fairness, Pace, Turns};
 
 /// One take asks for no more jobs.
@@ -43,7 +46,9 @@ pub(super) async fn run(life: Arc<Life>) {
             claimer.wait_for_room().await;
             continue;
         }
-        let look = match claimer.take(want).await {
+        let look = claimer.take(want).await;
+        claimer.newcomers.took(life.hand.overtaken());
+        let look = match look {
             Ok(Look::Nothing) => claimer.sleep(want).await,
             look => look,
         };
@@ -96,6 +101,9 @@ struct Claimer<'a> {
     last_second: Option<Instant>,
     /// The version of the settings that were last in force.
     settings: i64,
+    newcomers: Newcomers,
+    /// How many jobs had started, and since when none has, nor was any taken.
+    still: (u64, Duration),
 }
 
 impl<'a> Claimer<'a> {
@@ -114,6 +122,8 @@ impl<'a> Claimer<'a> {
             fruitless: 0,
             last_second: None,
             settings: 0,
+            newcomers: Newcomers::new(),
+            still: (life.hand.starts(), life.watch()),
         }
     }
 
@@ -127,9 +137,17 @@ impl<'a> Claimer<'a> {
         // Before looking: a queue that becomes short from now on is told.
         hand.low_water.store(self.pace.low_water(), Relaxed);
         // In this order, in which a job on its way from the queue into a slot is not overlooked.
-        let (queued, running) = (hand.queued(), hand.running());
-        let slots = life.plan.slots.saturating_sub(*life.plan.abandoned.borrow());
-        self.pace.want(slots, running, queued)
+        let (overtaken, queued, running) = (hand.overtaken(), hand.queued(), hand.running());
+        let load = Load {
+            slots: life.plan.slots.saturating_sub(*life.plan.abandoned.borrow()),
+            running,
+            queued,
+            overtaken,
+        };
+        match self.pace.want(load) {
+            0 => self.newcomers.want(&self.pace, load),
+            want => want,
+        }
     }
 
     async fn take(&mut self, want: usize) -> Result<Look, Error> {
@@ -137,13 +155,13 @@ impl<'a> Claimer<'a> {
         let idle = *life.hand.size.borrow() == 0;
         let (take, benched) = self.ask(want);
         let number = take.number;
-        let asked = Instant::now();
+        let asked = life.watch();
         let taken = {
             let _at_work = life.at_work("claimer");
             life.store.take(take).await
         };
         if taken.as_ref().is_ok_and(|taken| !taken.jobs.is_empty()) {
-            self.pace.took(asked.elapsed());
+            self.pace.took(life.watch().saturating_sub(asked));
         }
         let look = self.took(number, benched, taken);
         if idle && matches!(look, Ok(Look::Nothing)) {
@@ -156,6 +174,8 @@ impl<'a> Claimer<'a> {
     fn ask(&mut self, want: usize) -> (Take, usize) {
         let life = self.life;
         self.book();
+        // What has come by now is there to be taken.
+        let _ = life.arrivals.notified().now_or_never();
         if life.place_freed.swap(false, Relaxed) {
             self.turns.forgive();
         }
@@ -190,6 +210,7 @@ impl<'a> Claimer<'a> {
                     .into_iter()
                     .map(|job| self.charge(job, &taken.settings))
                     .collect();
+                self.still = (life.hand.starts(), life.watch());
                 life.hand.deal(jobs);
                 Look::Jobs
             } else if taken.found && (self.turns.benched().len() > benched || self.turns.is_passing()) {
@@ -276,17 +297,29 @@ impl<'a> Claimer<'a> {
         }
     }
 
-    /// Until a slot is free or the queue is short. Jobs that do not start as soon as they should are given back, so
-    /// that others can have them.
+    /// Until a slot is free, the queue is short, or jobs have come for which others in hand would give way. Jobs that do
+    /// not start as soon as they should are given back, so that others can have them.
     async fn wait_for_room(&mut self) {
         let life = self.life;
         let queued = life.hand.queued() > 0;
         let starts = life.hand.starts();
+        if starts != self.still.0 {
+            self.still = (starts, life.watch());
+        }
         let accounts = life.plan.fairness != Fairness::Jobs;
+        let gives_way = queued && life.hand.gives_way();
+        let rest = self.newcomers.rest();
+        let arrival = async {
+            if !rest.is_zero() {
+                tokio::time::sleep(rest).await;
+            }
+            life.arrivals.notified().await;
+        };
         tokio::select! {
             () = life.closing.cancelled() => {}
             () = life.hand.room.notified() => {}
-            () = tokio::time::sleep(STALE), if queued => {
+            () = arrival, if gives_way => self.newcomers.come(),
+            () = life.sleep_until(self.still.1 + STALE), if queued => {
                 if life.hand.starts() == starts {
                     for held in life.hand.give_back(0) {
                         super::attempt::hand_on(life, Ending::not_started(held)).await;

@@ -260,7 +260,12 @@ pub(super) async fn hear(life: Arc<Life>) {
     let mut caught_up = Instant::now();
     loop {
         match signals.recv().await {
-            Ok(Signal::Ready) if !life.store.serves() => life.ready.notify_one(),
+            Ok(Signal::Ready) => {
+                life.arrivals.notify_one();
+                if !life.store.serves() {
+                    life.ready.notify_one();
+                }
+            }
             Ok(Signal::Due(delay)) => life.due_in(delay),
             Ok(Signal::Owed) => life.owed.notify_one(),
             // The signal may be out of date; the heartbeat's answer is not.
@@ -270,7 +275,7 @@ pub(super) async fn hear(life: Arc<Life>) {
             }
             // A sign of life, for whoever wants to know.
             Ok(Signal::Who(id)) if id == life.plan.name => life.beat_now.notify_one(),
-            Ok(Signal::Ready | Signal::Cancel(_) | Signal::Changed(_) | Signal::Logged(_) | Signal::Who(_)) => {}
+            Ok(Signal::Cancel(_) | Signal::Changed(_) | Signal::Logged(_) | Signal::Who(_)) => {}
             Err(RecvError::Lagged(_)) => {
                 // Anything may have been missed. What that may be is looked up, but not more than once a second.
                 life.ready.notify_one();

@@ -46,6 +46,8 @@ pub(super) struct Life {
     pub(super) beat: AtomicI64,
     /// Something may have become ready.
     pub(super) ready: Notify,
+    /// The same, also where the store serves those who sleep: for who has jobs in hand.
+    pub(super) arrivals: Notify,
     /// A hook may be owed.
     pub(super) owed: Notify,
     /// Held by whoever runs hooks.
@@ -114,6 +116,7 @@ impl Life {
             numbers: Numbers::default(),
             beat: AtomicI64::new(0),
             ready: Notify::new(),
+            arrivals: Notify::new(),
             owed: Notify::new(),
             paying: tokio::sync::Mutex::new(()),
             beat_now: Notify::new(),

@@ -21,6 +21,30 @@ const MAX_AHEAD: usize = 2000;
 /// The rate is measured over so many seconds at least.
 const SHORTEST: f64 = 0.005;
 
+/// What an executor has in hand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Load {
+    /// How many slots it has ..
+    pub slots: usize,
+    /// .. and how many of them are in use.
+    pub running: usize,
+    /// How many jobs wait for one ..
+    pub queued: usize,
+    /// .. and how many of them for those as well that came later and start first.
+    pub overtaken: usize,
+}
+
+impl Load {
+    fn free(self) -> usize {
+        self.slots.saturating_sub(self.running)
+    }
+
+    /// Jobs that were overtaken keep slots busy should a take be late, but do not stand for those whose turn it is.
+    fn next(self) -> usize {
+        self.queued.saturating_sub(self.overtaken)
+    }
+}
+
 /// The rate of starts, and what follows from it.
 #[derive(Clone, Debug)]
 pub struct Pace {
@@ -51,16 +75,26 @@ impl Pace {
         self.take = Some(before + LATEST * (lasted - before));
     }
 
-    /// How many jobs to ask for, when so many of these slots are in use and so many jobs wait for one. Zero: wait until
-    /// fewer do.
-    pub fn want(&self, slots: usize, running: usize, queued: usize) -> usize {
-        let ahead = self.ahead();
-        let free = slots.saturating_sub(running);
+    /// How many jobs to ask for. Zero: wait until fewer wait for a slot.
+    pub fn want(&self, load: Load) -> usize {
+        let (ahead, free, next) = (self.ahead(), load.free(), load.next());
         // Small takes cost as much as large ones, so while there is enough to do the queue runs half empty first.
-        if queued >= free && (ahead == 0 || queued > self.low_water()) {
+        if next >= free && (ahead == 0 || next > self.low_water()) {
             return 0;
         }
-        (free + ahead).saturating_sub(queued)
+        (free + ahead).saturating_sub(next).min(self.room(load))
+    }
+
+    /// How many to ask for, though enough wait, because jobs have come that would start before those: as many as last until
+    /// the next take. Zero: there is no room for so many, and they wait.
+    pub fn want_early(&self, load: Load) -> usize {
+        let want = load.free() + self.low_water();
+        if want <= self.room(load) { want } else { 0 }
+    }
+
+    /// How many more may be held, with those that have been overtaken.
+    fn room(&self, load: Load) -> usize {
+        (load.free() + self.lasts(AHEAD)).saturating_sub(load.queued)
     }
 
     /// When the queue has become so short, it is time to ask for more.
@@ -81,7 +115,11 @@ impl Pace {
     }
 
     fn ahead(&self) -> usize {
-        let seconds = self.take.map_or(AHEAD, |take| (TAKES * take).clamp(LEAST_AHEAD, AHEAD));
+        self.lasts(self.take.map_or(AHEAD, |take| (TAKES * take).clamp(LEAST_AHEAD, AHEAD)))
+    }
+
+    /// How many jobs last so many seconds.
+    fn lasts(&self, seconds: f64) -> usize {
         ((self.rate * seconds) as usize).min(MAX_AHEAD)
     }
 }
@@ -113,5 +151,51 @@ mod tests {
         );
         pace.measure(2004, now + Duration::from_secs(1));
         assert_eq!(pace.ahead(), 0, "a second without a start, and nothing is held ahead");
+    }
+
+    #[test]
+    fn who_was_overtaken_does_not_stand_for_whose_turn_it_is() {
+        let mut pace = Pace::new(0, Duration::ZERO);
+        let mut now = Duration::ZERO;
+        for i in 1..=50 {
+            now += Duration::from_millis(10);
+            pace.measure(i * 20, now);
+        }
+        pace.took(Duration::from_millis(3));
+        let (ahead, most) = (pace.ahead(), pace.lasts(AHEAD));
+        assert!(
+            (23..=24).contains(&ahead) && (99..=100).contains(&most),
+            "{ahead} of {most}"
+        );
+        let load = |queued, overtaken| Load {
+            slots: 4,
+            running: 4,
+            queued,
+            overtaken,
+        };
+        assert_eq!(pace.want(load(ahead, 0)), 0);
+        assert_eq!(
+            pace.want(load(ahead, ahead - 2)),
+            ahead - 2,
+            "two are left of those whose turn it is"
+        );
+        assert_eq!(pace.want(load(ahead / 2, 0)), ahead - ahead / 2);
+        assert_eq!(
+            pace.want(load(most - 5, most - 6)),
+            5,
+            "no more than starts within 50 ms"
+        );
+        assert_eq!(pace.want_early(load(ahead, 0)), ahead / 2);
+        assert_eq!(pace.want_early(load(most - 5, 0)), 0, "enough is held");
+        let idle = Pace::new(0, Duration::ZERO);
+        assert_eq!(
+            idle.want(Load {
+                slots: 4,
+                running: 1,
+                ..Load::default()
+            }),
+            3
+        );
+        assert_eq!(idle.want_early(load(0, 0)), 0);
     }
 }

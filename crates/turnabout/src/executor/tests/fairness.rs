@@ -1,14 +1,19 @@
 //! The case the project exists for, with real slots and time moved by hand.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
 
 use super::*;
+use crate::job::State;
 use crate::store::conformance::cases;
 use crate::turn::Fairness;
 
 cases![
     a_flood_of_one_group_makes_nobody_wait_for_more_than_one_job_per_slot,
     a_flood_of_ten_thousand_is_no_different,
+    a_newcomer_starts_before_what_another_group_has_in_hand,
     a_waiting_job_says_why_it_waits,
     paused_groups_and_tasks_wait_until_resumed,
     time_is_shared_by_what_jobs_cost,
@@ -77,6 +82,49 @@ async fn a_flood_of_one_group_makes_nobody_wait_for_more_than_one_job_per_slot(w
 
 async fn a_flood_of_ten_thousand_is_no_different(world: &World) {
     assert_fair(&flood(world, 10_000).await);
+}
+
+/// Each job says that it began, and waits to be let through the gate.
+async fn gated(cx: Context<(mpsc::UnboundedSender<String>, Arc<Semaphore>)>, _: Play) -> TaskResult {
+    let (began, gate) = cx.state();
+    let _ = began.send(cx.group().to_owned());
+    gate.acquire().await?.forget();
+    Ok(())
+}
+
+async fn a_newcomer_starts_before_what_another_group_has_in_hand(world: &World) {
+    let jobs = jobs_of(world);
+    let (sender, mut began) = mpsc::unbounded_channel();
+    let gate = Arc::new(Semaphore::new(0));
+    let flood = (0..500).map(|_| Submission::new(Play("x".into())).group("a"));
+    assert!(jobs.submit_all(flood).await.iter().all(Result::is_ok));
+    let executor = Executor::new(&jobs).state((sender, Arc::clone(&gate))).task(gated);
+    let executor = executor.slots(1).start().await.expect("it starts");
+    // Five thousand a second of the store's time, so that some are held ahead.
+    for _ in 0..100 {
+        assert_eq!(within(began.recv()).await.as_deref(), Some("a"));
+        world.clock.advance(Duration::from_micros(200));
+        gate.add_permits(1);
+    }
+    assert_eq!(within(began.recv()).await.as_deref(), Some("a"));
+    within(async {
+        while executor.health().held < 3 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    let newcomer = jobs.submit(Play("x".into())).group("b").await.expect("it is stored");
+    // Though no slot becomes free meanwhile, nor anything that is in hand starts.
+    within(async {
+        while jobs.get(newcomer.id).await.expect("it is there").state != State::Scheduled {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    gate.add_permits(1);
+    assert_eq!(within(began.recv()).await.as_deref(), Some("b"));
+    gate.close();
+    executor.shutdown(Duration::ZERO).await;
 }
 
 async fn a_waiting_job_says_why_it_waits(world: &World) {

@@ -57,10 +57,10 @@ pub(crate) async fn insert_within(place: &Place, callers: u64, jobs: u64) -> Res
 
 /// How long it takes from before a job's insert until it is claimed, by somebody who was asleep: on `PostgreSQL` a
 /// notification, on `SQLite` two commits of one connection.
-pub(crate) async fn hand_over(place: &Place, jobs: u64) -> Result<Vec<Duration>> {
+pub(crate) async fn hand_over(place: &Place, jobs: u64, apart: Duration) -> Result<Vec<Duration>> {
     match place.store {
-        Store::Postgres => postgres::hand_over(place, jobs).await,
-        Store::Sqlite => sqlite::on_file(place, move |file| sqlite::hand_over(file, jobs)).await,
+        Store::Postgres => postgres::hand_over(place, jobs, apart).await,
+        Store::Sqlite => sqlite::on_file(place, move |file| sqlite::hand_over(file, jobs, apart)).await,
     }
 }
 

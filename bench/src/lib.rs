@@ -27,6 +27,8 @@ mod scenario;
 mod table;
 mod work;
 
+use std::time::Duration;
+
 use anyhow::Result;
 
 pub use options::Bench;
@@ -81,7 +83,12 @@ async fn round(options: &Options, store: Store, repeat: u32, report: &mut Report
                 }
             }
             Scenario::Steady => report.add(steady::run(&place, options.rate, options.seconds()).await?, repeat)?,
-            Scenario::Latency => report.add(latency::run(&place, sizes.latency).await?, repeat)?,
+            Scenario::Latency => {
+                for apart in &options.apart {
+                    let apart = Duration::from_millis(*apart);
+                    report.add(latency::run(&place, sizes.latency, apart).await?, repeat)?;
+                }
+            }
             Scenario::Flood => report.add(flood::run(&place, sizes.flood).await?, repeat)?,
             Scenario::Telling => {
                 for measured in telling::run(&place, sizes.telling, options.slots).await? {

@@ -82,6 +82,9 @@ pub(crate) struct Options {
     /// Do every drain once more while another transaction holds a snapshot open
     #[arg(long)]
     pinned: bool,
+    /// Latency: so many milliseconds between a job's end and the next one
+    #[arg(long, value_delimiter = ',', default_value = "10")]
+    pub(crate) apart: Vec<u64>,
     /// Steady state: jobs offered in a second
     #[arg(long, default_value_t = 500)]
     pub(crate) rate: u64,

@@ -7,8 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use tempfile::TempDir;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls};
 use turnabout::Jobs;
+
+/// So often a schema is dropped again after a deadlock.
+const TRIES: u32 = 5;
 
 /// Which store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -194,12 +198,16 @@ impl Open {
     /// Removes the store.
     pub(crate) async fn close(self) -> Result<()> {
         drop(self.jobs);
-        if let Some(client) = self.client {
-            client
-                .batch_execute(&format!("drop schema {} cascade", self.address.schema))
-                .await?;
+        let Some(client) = self.client else { return Ok(()) };
+        let drop = format!("drop schema {} cascade", self.address.schema);
+        let mut tries = 0;
+        loop {
+            match client.batch_execute(&drop).await {
+                // A statement of someone who has gone may still be under way; it takes locks in another order.
+                Err(error) if error.code() == Some(&SqlState::T_R_DEADLOCK_DETECTED) && tries < TRIES => tries += 1,
+                dropped => return Ok(dropped?),
+            }
         }
-        Ok(())
     }
 }
 

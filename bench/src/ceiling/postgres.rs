@@ -85,7 +85,7 @@ pub(super) async fn insert_within(place: &Place, callers: u64, jobs: u64) -> Res
     Ok(rate)
 }
 
-pub(super) async fn hand_over(place: &Place, jobs: u64) -> Result<Vec<Duration>> {
+pub(super) async fn hand_over(place: &Place, jobs: u64, apart: Duration) -> Result<Vec<Duration>> {
     let table = Table::new(place).await?;
     let (listener, mut connection) = tokio_postgres::connect(place.url(), NoTls).await?;
     let (tell, mut told) = mpsc::unbounded_channel();
@@ -122,7 +122,7 @@ pub(super) async fn hand_over(place: &Place, jobs: u64) -> Result<Vec<Duration>>
         sent?;
         taken?;
         waits.push(begin.elapsed());
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        tokio::time::sleep(apart).await;
     }
     drop(claimer);
     table.drop().await?;

@@ -65,14 +65,14 @@ pub(super) fn drain(file: &mut Connection, jobs: u64) -> Result<f64> {
     }
 }
 
-pub(super) fn hand_over(file: &mut Connection, jobs: u64) -> Result<Vec<Duration>> {
+pub(super) fn hand_over(file: &mut Connection, jobs: u64, apart: Duration) -> Result<Vec<Duration>> {
     let mut waits = Vec::new();
     for _ in 0..jobs {
         let begin = Instant::now();
         fill(file, 1, 1)?;
         claim(file, 1)?;
         waits.push(begin.elapsed());
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(apart);
     }
     Ok(waits)
 }

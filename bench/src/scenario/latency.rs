@@ -11,14 +11,13 @@ use crate::work::{Length, Notes, Work, execute, group, idle, stop};
 
 const SLOTS: u32 = 4;
 const GROUPS: u64 = 100;
-const APART: Duration = Duration::from_millis(10);
 /// These do not count: connections are made, statements prepared.
 const FIRST: u64 = 10;
 
-/// From before the call that submits to the start of the handler, one job after the other.
-pub(crate) async fn run(place: &Place, jobs: u64) -> Result<Measured> {
-    let ceiling = ceiling::hand_over(place, jobs).await?;
-    let flush = ceiling::flush(place, jobs, APART).await?;
+/// From before the call that submits to the start of the handler, one job after the other, with so much time between them.
+pub(crate) async fn run(place: &Place, jobs: u64, apart: Duration) -> Result<Measured> {
+    let ceiling = ceiling::hand_over(place, jobs, apart).await?;
+    let flush = ceiling::flush(place, jobs, apart).await?;
     let open = place.open(History::Kept).await?;
     let notes = Notes::new(FIRST + jobs, Length::Nothing);
     let executor = execute(&open.jobs, &notes, SLOTS).await?;
@@ -32,14 +31,14 @@ pub(crate) async fn run(place: &Place, jobs: u64) -> Result<Measured> {
         if n >= FIRST {
             waits.push(notes.start(n).unwrap_or_default().saturating_sub(submitted));
         }
-        tokio::time::sleep(APART).await;
+        tokio::time::sleep(apart).await;
     }
     stop(vec![executor]).await;
     open.close().await?;
     Ok(Measured::new("latency", place.store)
         .setting("jobs", jobs)
         .setting("slots", SLOTS)
-        .setting("apart_ms", APART.as_millis() as u64)
+        .setting("apart_ms", apart.as_millis() as u64)
         .value("p50_ms", millis(percentile(&waits, 0.5)))
         .value("p95_ms", millis(percentile(&waits, 0.95)))
         .value("p99_ms", millis(percentile(&waits, 0.99)))

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::*;
-use crate::job::State;
 use crate::store::conformance::cases;
 use crate::turn::Fairness;
 
@@ -116,13 +115,17 @@ async fn a_newcomer_starts_before_what_another_group_has_in_hand(world: &World) 
     let newcomer = jobs.submit(Play("x".into())).group("b").await.expect("it is stored");
     // Though no slot becomes free meanwhile, nor anything that is in hand starts.
     within(async {
-        while jobs.get(newcomer.id).await.expect("it is there").state != State::Scheduled {
+        while !executor.held().contains(&newcomer.id) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     })
     .await;
+    // The slot may still draw before it who was next until then, but nobody else.
     gate.add_permits(1);
-    assert_eq!(within(began.recv()).await.as_deref(), Some("b"));
+    let first = within(began.recv()).await;
+    gate.add_permits(1);
+    let second = within(began.recv()).await;
+    assert!([first, second].contains(&Some("b".to_owned())));
     gate.close();
     executor.shutdown(Duration::ZERO).await;
 }

@@ -47,13 +47,16 @@ pub(super) async fn run(life: Arc<Life>) {
             continue;
         }
         let look = claimer.take(want).await;
-        claimer.newcomers.took(life.hand.overtaken());
+        let early = claimer
+            .newcomers
+            .took(matches!(look, Ok(Look::Jobs { newcomers: true })));
         let look = match look {
-            Ok(Look::Nothing) => claimer.sleep(want).await,
+            // Who has enough in hand does not sleep.
+            Ok(Look::Nothing) if !early => claimer.sleep(want).await,
             look => look,
         };
         match look {
-            Ok(Look::Jobs) => claimer.wake().await,
+            Ok(Look::Jobs { .. }) => claimer.wake().await,
             Ok(Look::Benched) if claimer.fruitless < MAX_FRUITLESS => claimer.fruitless += 1,
             Ok(Look::Contended | Look::Benched) => claimer.contended.wait().await,
             Ok(Look::Nothing) => {}
@@ -72,7 +75,10 @@ pub(super) async fn run(life: Arc<Life>) {
 
 /// What a take brought.
 enum Look {
-    Jobs,
+    /// Some; and whether any of a group that had nothing in hand starts before others that are.
+    Jobs {
+        newcomers: bool,
+    },
     /// Something was ready, but others had their hands on it.
     Contended,
     /// What was looked at cannot run for now, because of a cap, or has had enough. The next look leaves it out.
@@ -134,8 +140,13 @@ impl<'a> Claimer<'a> {
             return 0;
         }
         self.pace.measure(hand.starts(), life.watch());
-        // Before looking: a queue that becomes short from now on is told.
-        hand.low_water.store(self.pace.low_water(), Relaxed);
+        // Before looking: a queue that becomes short from now on is told, and one that becomes shorter, if some wait for that.
+        let low_water = if self.newcomers.wait() {
+            usize::MAX
+        } else {
+            self.pace.low_water()
+        };
+        hand.low_water.store(low_water, Relaxed);
         // In this order, in which a job on its way from the queue into a slot is not overlooked.
         let (overtaken, queued, running) = (hand.overtaken(), hand.queued(), hand.running());
         let load = Load {
@@ -176,6 +187,7 @@ impl<'a> Claimer<'a> {
         self.book();
         // What has come by now is there to be taken.
         let _ = life.arrivals.notified().now_or_never();
+        self.newcomers.asked();
         if life.place_freed.swap(false, Relaxed) {
             self.turns.forgive();
         }
@@ -211,8 +223,8 @@ impl<'a> Claimer<'a> {
                     .map(|job| self.charge(job, &taken.settings))
                     .collect();
                 self.still = (life.hand.starts(), life.watch());
-                life.hand.deal(jobs);
-                Look::Jobs
+                let newcomers = life.hand.deal(jobs);
+                Look::Jobs { newcomers }
             } else if taken.found && (self.turns.benched().len() > benched || self.turns.is_passing()) {
                 Look::Benched
             } else if taken.found {

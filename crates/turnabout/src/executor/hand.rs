@@ -254,8 +254,8 @@ impl Hand {
         changed
     }
 
-    /// Jobs just claimed: they are ours from now on, and start as slots become free.
-    pub(super) fn deal(&self, jobs: Vec<Arc<Held>>) {
+    /// Jobs just claimed: they are ours from now on, and start as slots become free. Says whether any is a newcomer.
+    pub(super) fn deal(&self, jobs: Vec<Arc<Held>>) -> bool {
         let count = jobs.len();
         {
             let mut held = self.held();
@@ -264,13 +264,16 @@ impl Hand {
             }
             self.size.send_replace(held.len());
         }
-        self.arrange(|queue| {
+        let newcomers = self.arrange(|queue| {
+            let mut newcomers = false;
             for job in jobs {
-                queue.push(&*Arc::clone(&job).job.group, job.weight, job);
+                newcomers |= queue.push(&*Arc::clone(&job).job.group, job.weight, job);
             }
+            newcomers
         });
         self.queued.fetch_add(count, Relaxed);
         self.dealt.add_permits(count);
+        newcomers
     }
 
     /// A job that does not wait for a slot: it is ours, and starts at once.

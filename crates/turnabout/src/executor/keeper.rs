@@ -278,7 +278,7 @@ pub(super) async fn hear(life: Arc<Life>) {
             Ok(Signal::Cancel(_) | Signal::Changed(_) | Signal::Logged(_) | Signal::Who(_)) => {}
             Err(RecvError::Lagged(_)) => {
                 // Anything may have been missed. What that may be is looked up, but not more than once a second.
-                life.ready.notify_one();
+                life.stir();
                 life.owed.notify_one();
                 if caught_up.elapsed() > Duration::from_secs(1) {
                     caught_up = Instant::now();

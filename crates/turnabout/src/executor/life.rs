@@ -143,6 +143,12 @@ impl Life {
         }
     }
 
+    /// Something may have become ready, for whoever sleeps, and for who has jobs in hand.
+    pub(super) fn stir(&self) {
+        self.ready.notify_one();
+        self.arrivals.notify_one();
+    }
+
     /// Waits until this life has lasted so long.
     pub(super) async fn sleep_until(&self, at: Duration) {
         match self.store.clock() {

@@ -38,9 +38,14 @@ impl Newcomers {
         self.came = true;
     }
 
+    /// Whether some have come, and wait for room.
+    pub(super) fn wait(&self) -> bool {
+        self.came
+    }
+
     /// How many jobs to ask for, where the pace alone would ask for none.
     pub(super) fn want(&mut self, pace: &Pace, load: Load) -> usize {
-        if !std::mem::take(&mut self.came) {
+        if !self.came {
             return 0;
         }
         let want = pace.want_early(load);
@@ -48,18 +53,22 @@ impl Newcomers {
         want
     }
 
-    /// A take has ended, after which so many jobs in hand have been overtaken. If it was for the sake of newcomers and there
-    /// are none, the next one has to wait: what has come may be for other executors, or of groups that have enough in hand.
-    pub(super) fn took(&mut self, overtaken: usize) {
-        if !std::mem::take(&mut self.taking) {
-            return;
-        }
-        if overtaken > 0 {
+    /// The store is asked for jobs, those who have come among them.
+    pub(super) fn asked(&mut self) {
+        self.came = false;
+    }
+
+    /// A take has ended, and has brought newcomers or not. Says whether it was for their sake. If so, and there were none,
+    /// the next one has to wait: what has come may be for other executors, or of groups that have enough in hand.
+    pub(super) fn took(&mut self, newcomers: bool) -> bool {
+        let early = std::mem::take(&mut self.taking);
+        if early && newcomers {
             self.vain.reset();
             self.from = None;
-        } else {
+        } else if early {
             self.from = Some(Instant::now() + self.vain.step());
         }
+        early
     }
 }
 
@@ -78,20 +87,38 @@ mod tests {
             overtaken: 0,
         };
         let mut newcomers = Newcomers::new();
+        let take = |newcomers: &mut Newcomers, brings| {
+            newcomers.come();
+            assert!(newcomers.want(&pace, load) > 0);
+            newcomers.asked();
+            assert!(newcomers.took(brings));
+        };
         assert_eq!(newcomers.want(&pace, load), 0, "nobody has come");
-        newcomers.come();
-        assert!(newcomers.want(&pace, load) > 0);
-        newcomers.took(3);
+        take(&mut newcomers, true);
         assert!(newcomers.rest().is_zero());
-        newcomers.took(0);
-        assert!(newcomers.rest().is_zero(), "that was an ordinary take");
-        newcomers.come();
-        assert!(newcomers.want(&pace, load) > 0);
-        newcomers.took(0);
+        assert!(!newcomers.took(false) && newcomers.rest().is_zero(), "an ordinary take");
+        take(&mut newcomers, false);
         assert!(newcomers.from.is_some());
-        newcomers.come();
-        assert!(newcomers.want(&pace, load) > 0);
-        newcomers.took(1);
+        take(&mut newcomers, true);
         assert!(newcomers.from.is_none() && newcomers.rest().is_zero());
+    }
+
+    #[test]
+    fn who_comes_while_there_is_no_room_waits_for_it() {
+        let mut pace = Pace::new(0, Duration::ZERO);
+        pace.measure(1000, Duration::from_millis(100));
+        let load = |queued| Load {
+            slots: 4,
+            running: 4,
+            queued,
+            overtaken: 0,
+        };
+        let mut newcomers = Newcomers::new();
+        newcomers.come();
+        assert_eq!(newcomers.want(&pace, load(10_000)), 0);
+        assert!(newcomers.wait());
+        assert!(newcomers.want(&pace, load(10)) > 0);
+        newcomers.asked();
+        assert!(!newcomers.wait());
     }
 }

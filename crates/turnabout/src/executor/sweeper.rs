@@ -87,7 +87,7 @@ async fn sweep(life: &Life, expire: bool) -> Result<()> {
     loop {
         let promoted = life.store.promote(BATCH).await?;
         if promoted.jobs > 0 {
-            life.ready.notify_one();
+            life.stir();
         }
         match promoted.next {
             Some(Duration::ZERO) => {}

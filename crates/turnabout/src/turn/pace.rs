@@ -86,10 +86,9 @@ impl Pace {
     }
 
     /// How many to ask for, though enough wait, because jobs have come that would start before those: as many as last until
-    /// the next take. Zero: there is no room for so many, and they wait.
+    /// the next take, if there is room for so many.
     pub fn want_early(&self, load: Load) -> usize {
-        let want = load.free() + self.low_water();
-        if want <= self.room(load) { want } else { 0 }
+        (load.free() + self.low_water()).min(self.room(load))
     }
 
     /// How many more may be held, with those that have been overtaken.
@@ -186,7 +185,8 @@ mod tests {
             "no more than starts within 50 ms"
         );
         assert_eq!(pace.want_early(load(ahead, 0)), ahead / 2);
-        assert_eq!(pace.want_early(load(most - 5, 0)), 0, "enough is held");
+        assert_eq!(pace.want_early(load(most - 5, 0)), 5);
+        assert_eq!(pace.want_early(load(most, 0)), 0, "enough is held");
         let idle = Pace::new(0, Duration::ZERO);
         assert_eq!(
             idle.want(Load {

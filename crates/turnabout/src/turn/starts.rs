@@ -50,8 +50,9 @@ impl<T> Default for Starts<T> {
 }
 
 impl<T> Starts<T> {
-    /// A job of this group, which has so many turns in a round.
-    pub fn push(&mut self, group: &(impl Hash + ?Sized), weight: u32, job: T) {
+    /// A job of this group, which has so many turns in a round. Says whether it is a newcomer: its group has nothing here,
+    /// and it starts before others that were here.
+    pub fn push(&mut self, group: &(impl Hash + ?Sized), weight: u32, job: T) -> bool {
         if self.queue.is_empty() {
             self.next.clear();
             self.remembered = 0;
@@ -60,12 +61,16 @@ impl<T> Starts<T> {
             self.behind = 0;
         }
         let next = self.next.entry(self.hasher.hash_one(group)).or_insert(self.round);
+        let has_nothing = *next <= self.round;
         let round = next.max(self.round);
         *next = round + 1.0 / f64::from(weight.max(1));
         self.arrived += 1;
         let place = (round.to_bits(), self.arrived);
+        let last = self.queue.last_key_value();
+        let newcomer = has_nothing && last.is_some_and(|(last, _)| place < *last);
         self.note(place);
         self.queue.insert(place, job);
+        newcomer
     }
 
     /// A job is about to get this place.
@@ -197,11 +202,10 @@ mod tests {
         }
         assert_eq!((starts.overtaken(), starts.gives_way()), (0, true));
         starts.pop();
-        for job in ["b1", "c1", "a5"] {
-            starts.push(&job[..1], 1, job);
-        }
+        let newcomers = ["b1", "c1", "a5"].map(|job| starts.push(&job[..1], 1, job));
+        assert_eq!(newcomers, [true, true, false]);
         assert_eq!(starts.overtaken(), 4, "a2 to a5 start after b1 and c1");
-        starts.push("b", 1, "b2");
+        assert!(!starts.push("b", 1, "b2"), "it starts before a3, but has one here");
         assert_eq!(starts.overtaken(), 3, "b2 starts after a2");
         assert!(starts.pull(|job| *job == "a4").is_some());
         assert_eq!(starts.overtaken(), 2);
@@ -225,7 +229,7 @@ mod tests {
         let mut starts = Starts::default();
         for number in 0..20_000 {
             match random.u32(..10) {
-                0..5 => starts.push(&random.u32(..7), random.u32(1..4), number),
+                0..5 => drop(starts.push(&random.u32(..7), random.u32(1..4), number)),
                 5..8 => drop(starts.pop()),
                 8 => drop(starts.pull(|job| job % 5 == 0)),
                 _ => drop(starts.take_back(20)),

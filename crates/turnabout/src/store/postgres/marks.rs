@@ -154,6 +154,10 @@ impl Marks {
         let mut stretches = Vec::new();
         let mut used = 0;
         for (from, to) in [(start.clone(), end), (first, start)] {
+            // There is nothing before the first name.
+            if from == to {
+                continue;
+            }
             let mut from = from;
             for (key, mark) in known.range((
                 std::ops::Bound::Excluded(from.clone()),

@@ -51,8 +51,7 @@ impl PostgresStore {
                 let marks = marks.entry(look.executor).or_default();
                 marks.stretches(queue, ring, most)
             };
-            let mut rows = self.probe_stretches(tx, queue, &stretches, new).await?;
-            let told = cut(&mut rows, new);
+            let (rows, told) = self.probe_stretches(tx, queue, &stretches, new).await?;
             let groups = rows.chunk_by(|a, b| a.get::<_, &str>(0) == b.get::<_, &str>(0)).count();
             if known && told || groups > look.window() {
                 return Ok((rows, known && told));
@@ -61,13 +60,14 @@ impl PostgresStore {
         }
     }
 
+    /// Probes these stretches, up to the first in which so many streams are new, and tells whether there is none.
     pub(in super::super) async fn probe_stretches(
         &self,
         tx: &Tx,
         queue: &str,
         stretches: &[Stretch],
         new: usize,
-    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+    ) -> Result<(Vec<Row>, bool), tokio_postgres::Error> {
         let froms = stretches.iter().map(|(from, ..)| from);
         let tos = stretches.iter().map(|(_, to, _)| to);
         let from_group: Vec<&str> = froms.clone().map(|key| key.0.as_str()).collect();
@@ -77,7 +77,7 @@ impl PostgresStore {
         let to_lane: Vec<i16> = tos.clone().map(|key| key.1).collect();
         let to_task: Vec<&str> = tos.map(|key| key.2.as_str()).collect();
         let marks: Vec<Option<i64>> = stretches.iter().map(|(.., mark)| *mark).collect();
-        let new = i32::try_from(new).unwrap_or(i32::MAX);
+        let limit = i32::try_from(new).unwrap_or(i32::MAX);
         let params: [&(dyn ToSql + Sync); 9] = [
             &queue,
             &from_group,
@@ -87,9 +87,11 @@ impl PostgresStore {
             &to_lane,
             &to_task,
             &marks,
-            &new,
+            &limit,
         ];
-        tx.query(&self.sql.peek_marked, &params).await
+        let mut rows = tx.query(&self.sql.peek_marked, &params).await?;
+        let told = cut(&mut rows, new);
+        Ok((rows, told))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::connect::Tx;
 use super::super::marks::{Key, Marks, Stretch};
+use super::super::stock::Memory;
 use super::plans::{Prepared, list, pages};
 use super::*;
 use crate::job::Lane;
@@ -15,18 +16,23 @@ cases![
     newcomers_beyond_those_wanted_are_left_for_the_next_look,
 ];
 
-async fn probed(store: &PostgresStore, stretches: &[Stretch], new: usize) -> Vec<Key> {
+/// What is found, and whether that is all.
+async fn probed(store: &PostgresStore, stretches: &[Stretch], new: usize) -> (Vec<Key>, bool) {
     let tx = Tx::on(store.client().await.expect("a connection"));
-    let rows = store.probe_stretches(&tx, "default", stretches, new).await;
-    let rows = rows.expect("it looks");
+    let found = store.probe_stretches(&tx, "default", stretches, new).await;
+    let (rows, all) = found.expect("it looks");
     drop(tx.finish());
-    rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect()
+    (
+        rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect(),
+        all,
+    )
 }
 
 /// From the place on, and around.
-fn in_order(streams: &BTreeSet<Key>, place: &str) -> Vec<Key> {
-    let after = streams.iter().filter(|key| key.0.as_str() > place);
-    let before = streams.iter().filter(|key| key.0.as_str() <= place);
+fn in_order(streams: &BTreeSet<Key>, ring: &Ring) -> Vec<Key> {
+    let is_before = |key: &&Key| key.0 < ring.place || key.0 == ring.place && ring.left == 0;
+    let before = streams.iter().filter(is_before);
+    let after = streams.iter().filter(|key| !is_before(key));
     after.chain(before).cloned().collect()
 }
 
@@ -66,17 +72,18 @@ async fn a_look_by_marks_finds_each_stream_once_in_the_order_of_the_ring(place: 
         }
         let ring = Ring {
             place: ["", "a", "b", "c"][random.usize(..4)].to_owned(),
-            left: 0,
+            left: random.u32(..2),
         };
         let (stretches, whole) = marks.stretches("default", &ring, 100);
         assert!(whole);
-        let found = probed(&store, &stretches, 100).await;
-        assert_eq!(
-            found,
-            in_order(&streams, &ring.place),
-            "from {:?} by {stretches:?}",
-            ring.place
-        );
+        let expected = in_order(&streams, &ring);
+        let (found, all) = probed(&store, &stretches, 100).await;
+        assert!(all);
+        assert_eq!(found, expected, "from {ring:?} by {stretches:?}");
+        // Those who are not told are behind all that are.
+        let (found, all) = probed(&store, &stretches, 2).await;
+        assert!(!all || found == expected, "from {ring:?} by {stretches:?}");
+        assert_eq!(found, expected[..found.len()], "from {ring:?} by {stretches:?}");
     }
 }
 
@@ -119,7 +126,10 @@ async fn newcomers_beyond_those_wanted_are_left_for_the_next_look(place: &Place)
     add(&store, (0..60).map(|n| job(&format!("g{n:02}"))).collect()).await;
     add(&store, (0..60).map(|n| job(&format!("x{n:02}"))).collect()).await;
     let mut served = Vec::new();
+    // By the marks, whatever else is known.
+    store.trial.by_marks.store(true, std::sync::atomic::Ordering::Relaxed);
     while served.len() < 121 {
+        store.memory(exec.incarnation, |memory| *memory = Memory::default());
         let jobs = exec.take(3).await;
         assert_eq!(jobs.len(), 3);
         served.extend(jobs.into_iter().map(|job| job.group));

@@ -55,9 +55,16 @@ pub(crate) async fn insert_within(place: &Place, callers: u64, jobs: u64) -> Res
     postgres::insert_within(place, callers, jobs).await
 }
 
-/// How long it takes from before a job's insert until it is claimed, by somebody who was asleep: on `PostgreSQL` a
-/// notification, on `SQLite` two commits of one connection.
-pub(crate) async fn hand_over(place: &Place, jobs: u64, apart: Duration) -> Result<Vec<Duration>> {
+/// How long it takes from before a job's insert until it is stored, and until it is claimed.
+#[derive(Default)]
+pub(crate) struct HandedOver {
+    pub(crate) stored: Vec<Duration>,
+    pub(crate) claimed: Vec<Duration>,
+}
+
+/// Jobs are handed over to somebody who was asleep: on `PostgreSQL` by a notification, on `SQLite` by two commits of one
+/// connection.
+pub(crate) async fn hand_over(place: &Place, jobs: u64, apart: Duration) -> Result<HandedOver> {
     match place.store {
         Store::Postgres => postgres::hand_over(place, jobs, apart).await,
         Store::Sqlite => sqlite::on_file(place, move |file| sqlite::hand_over(file, jobs, apart)).await,

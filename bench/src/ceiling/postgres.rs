@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio_postgres::{AsyncMessage, Client, NoTls, Statement};
 use uuid::Uuid;
 
-use super::{ARGS, BATCH, INSERTS, rate};
+use super::{ARGS, BATCH, HandedOver, INSERTS, rate};
 use crate::place::Place;
 
 /// A table on the server.
@@ -85,7 +85,7 @@ pub(super) async fn insert_within(place: &Place, callers: u64, jobs: u64) -> Res
     Ok(rate)
 }
 
-pub(super) async fn hand_over(place: &Place, jobs: u64, apart: Duration) -> Result<Vec<Duration>> {
+pub(super) async fn hand_over(place: &Place, jobs: u64, apart: Duration) -> Result<HandedOver> {
     let table = Table::new(place).await?;
     let (listener, mut connection) = tokio_postgres::connect(place.url(), NoTls).await?;
     let (tell, mut told) = mpsc::unbounded_channel();
@@ -109,24 +109,27 @@ pub(super) async fn hand_over(place: &Place, jobs: u64, apart: Duration) -> Resu
         name: table.name.clone(),
     };
     let claim = claimer.claim(1).await?;
-    let mut waits = Vec::new();
+    let mut handed = HandedOver::default();
     for _ in 0..jobs {
         let begin = Instant::now();
         let (sent, taken) = tokio::join!(
-            async { table.client.query(&insert, &[&Uuid::now_v7(), &ARGS]).await },
+            async {
+                let sent = table.client.query(&insert, &[&Uuid::now_v7(), &ARGS]).await;
+                sent.map(|_| begin.elapsed())
+            },
             async {
                 told.recv().await.context("the listener is gone")?;
                 Ok::<_, anyhow::Error>(claimer.client.query(&claim, &[]).await?)
             }
         );
-        sent?;
+        handed.stored.push(sent?);
         taken?;
-        waits.push(begin.elapsed());
+        handed.claimed.push(begin.elapsed());
         tokio::time::sleep(apart).await;
     }
     drop(claimer);
     table.drop().await?;
-    Ok(waits)
+    Ok(handed)
 }
 
 /// What a caller does, with statements that were prepared.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use rusqlite::Connection;
 use uuid::Uuid;
 
-use super::{ARGS, BATCH, rate};
+use super::{ARGS, BATCH, HandedOver, rate};
 use crate::place::Place;
 
 /// Measures something on a fresh file, on a thread that may block.
@@ -65,16 +65,17 @@ pub(super) fn drain(file: &mut Connection, jobs: u64) -> Result<f64> {
     }
 }
 
-pub(super) fn hand_over(file: &mut Connection, jobs: u64, apart: Duration) -> Result<Vec<Duration>> {
-    let mut waits = Vec::new();
+pub(super) fn hand_over(file: &mut Connection, jobs: u64, apart: Duration) -> Result<HandedOver> {
+    let mut handed = HandedOver::default();
     for _ in 0..jobs {
         let begin = Instant::now();
         fill(file, 1, 1)?;
+        handed.stored.push(begin.elapsed());
         claim(file, 1)?;
-        waits.push(begin.elapsed());
+        handed.claimed.push(begin.elapsed());
         std::thread::sleep(apart);
     }
-    Ok(waits)
+    Ok(handed)
 }
 
 /// Ids and arguments.

@@ -43,8 +43,9 @@ pub(crate) async fn run(place: &Place, jobs: u64, apart: Duration) -> Result<Mea
         .value("p95_ms", millis(percentile(&waits, 0.95)))
         .value("p99_ms", millis(percentile(&waits, 0.99)))
         .value("max_ms", millis(percentile(&waits, 1.0)))
-        .value("ceiling_p50_ms", millis(percentile(&ceiling, 0.5)))
-        .value("ceiling_p99_ms", millis(percentile(&ceiling, 0.99)))
+        .value("ceiling_p50_ms", millis(percentile(&ceiling.claimed, 0.5)))
+        .value("ceiling_p99_ms", millis(percentile(&ceiling.claimed, 0.99)))
+        .value("stored_p50_ms", millis(percentile(&ceiling.stored, 0.5)))
         .value("flush_p50_ms", millis(percentile(&flush, 0.5)))
         .value("flush_p99_ms", millis(percentile(&flush, 0.99))))
 }

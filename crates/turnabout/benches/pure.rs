@@ -1,7 +1,6 @@
 //! How long the pure parts take: planning a round of turns, charging accounts, deciding what becomes of a job. No
 //! database, no clock: what is measured here is paid for every batch, or every job, on every store.
 
-use std::collections::HashSet;
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -11,7 +10,7 @@ use turnabout::Fairness;
 use turnabout::group::Settings;
 use turnabout::job::{Claimed, JobId, Lane, Meta, Priority, State};
 use turnabout::lifecycle::{Event, Policy, Standing, decide};
-use turnabout::turn::{Accounts, Candidate, Peeked, Pick, Ring, Round, Scheme, Stream, Turns, interleave};
+use turnabout::turn::{Accounts, Candidate, Peeked, Pick, Ring, Round, Scheme, Stream, Tasks, Turns, interleave};
 
 const TASK: &str = "work";
 
@@ -19,12 +18,12 @@ const TASK: &str = "work";
 fn peeked(groups: usize) -> Peeked {
     let stream = |lane| Stream {
         lane,
-        queue: "default".to_owned(),
-        task: TASK.to_owned(),
+        queue: "default".into(),
+        task: TASK.into(),
         key: 0,
     };
     let candidate = |n| Candidate {
-        group: format!("g{n:05}"),
+        group: format!("g{n:05}").into(),
         streams: vec![stream(Lane::High), stream(Lane::Normal)],
     };
     Peeked {
@@ -43,7 +42,7 @@ fn claim(picks: &[Pick]) -> Vec<Claimed> {
                 prepared: true,
                 number: 1,
                 task: TASK.to_owned(),
-                group: pick.group.clone(),
+                group: pick.group.to_string(),
                 owner: None,
                 priority: Priority::Normal,
                 lane: pick.lane,
@@ -65,7 +64,7 @@ fn claim(picks: &[Pick]) -> Vec<Claimed> {
 /// One round that gives a job to each of the groups that a peek found.
 fn rounds(c: &mut Criterion) {
     let mut group = c.benchmark_group("round");
-    let tasks = HashSet::from([TASK.to_owned()]);
+    let tasks = Tasks::from_iter([TASK.into()]);
     let settings = Settings::default();
     for fairness in [Fairness::Jobs, Fairness::Time] {
         for groups in [1, 100, 1_000] {

@@ -14,8 +14,9 @@
 //! - How many jobs an executor holds beyond its free slots is [`pace`], and in which order they start [`starts`].
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use crate::group::Settings;
 use crate::job::Lane;
@@ -46,6 +47,17 @@ pub enum Fairness {
     Items,
     /// A job costs the seconds for which it holds a slot.
     Time,
+}
+
+/// A name that many hold: rounds hand the same few names on for every job, and a clone copies no text.
+pub type Name = Arc<str>;
+
+/// The tasks that an executor knows.
+pub type Tasks = HashSet<Name>;
+
+/// The name of a task, shared with an executor that knows it.
+pub fn shared(task: &str, tasks: &Tasks) -> Name {
+    tasks.get(task).cloned().unwrap_or_else(|| task.into())
 }
 
 /// The place in the ring: the group visited last, and how many jobs of that visit are still to come.
@@ -79,9 +91,9 @@ pub struct Stream {
     /// Their lane.
     pub lane: Lane,
     /// Their queue.
-    pub queue: String,
+    pub queue: Name,
     /// Their task.
-    pub task: String,
+    pub task: Name,
     /// What the store knows the stream by, if it has something shorter than all this. Nobody else looks at it.
     pub key: i64,
 }
@@ -90,7 +102,7 @@ pub struct Stream {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The group.
-    pub group: String,
+    pub group: Name,
     /// Its streams of ready jobs.
     pub streams: Vec<Stream>,
 }
@@ -264,7 +276,7 @@ impl Turns {
         let mut last = None;
         if self.fairness == Fairness::Jobs {
             let mut left = match groups.first() {
-                Some(first) if ring.left > 0 && first.group == ring.place => Some(ring.left),
+                Some(first) if ring.left > 0 && *first.group == *ring.place => Some(ring.left),
                 _ => None,
             };
             let mut at = 0;
@@ -287,7 +299,7 @@ impl Turns {
             }
         } else {
             let weights: Vec<u32> = groups.iter().map(|g| settings.group(&g.group).weight.max(1)).collect();
-            let names: Vec<&str> = groups.iter().map(|g| g.group.as_str()).collect();
+            let names: Vec<&str> = groups.iter().map(|g| &*g.group).collect();
             let order = self.accounts.level(ring, &names, &weights, want, peeked.complete);
             for at in &order {
                 shares[*at].1 += 1;
@@ -302,7 +314,8 @@ impl Turns {
             next.left = 0;
         }
         if let Some(last) = last {
-            next.place.clone_from(&groups[last].group);
+            next.place.clear();
+            next.place.push_str(&groups[last].group);
             // The rest of such a visit is remembered elsewhere, with whoever has it.
             if self.limited.any() && limits(&groups[last], settings).is_some() {
                 next.left = 0;

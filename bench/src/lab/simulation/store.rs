@@ -1,14 +1,14 @@
 //! A store in a few lines: the ready jobs, the shared place in the ring, caps and accounts. It peeks and claims as the
 //! real stores do.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
 use jiff::Timestamp;
 use turnabout::group::{Cap, Settings};
 use turnabout::job::{Claimed, JobId, Lane, Meta};
 use turnabout::lifecycle::Standing;
-use turnabout::turn::{Candidate, Charge, Peeked, Pick, Ring, Round, Stream, Turns, interleave};
+use turnabout::turn::{Candidate, Charge, Name, Peeked, Pick, Ring, Round, Stream, Tasks, Turns, interleave};
 use turnabout::{Priority, State};
 use uuid::Uuid;
 
@@ -25,7 +25,7 @@ pub(super) struct Store<'a> {
     ready: BTreeMap<String, BTreeMap<Stream, BTreeMap<i64, usize>>>,
     ring: Ring,
     pub(super) settings: Settings,
-    tasks: HashSet<String>,
+    tasks: Tasks,
     running: HashMap<Cap, u32>,
     accounts: HashMap<String, f64>,
     seq: i64,
@@ -46,7 +46,7 @@ impl<'a> Store<'a> {
             ready: BTreeMap::new(),
             ring: Ring::default(),
             settings: rule.settings(workload),
-            tasks: workload.tasks().into_iter().map(str::to_owned).collect(),
+            tasks: workload.tasks().into_iter().map(Name::from).collect(),
             running: HashMap::new(),
             accounts: HashMap::new(),
             seq: 0,
@@ -131,7 +131,7 @@ impl<'a> Store<'a> {
             .filter(|(group, _)| !turns.benched().contains(*group))
             .take(window + 1)
             .map(|(group, streams)| Candidate {
-                group: group.clone(),
+                group: group.as_str().into(),
                 streams: streams.keys().cloned().collect(),
             })
             .collect();
@@ -142,7 +142,7 @@ impl<'a> Store<'a> {
 
     /// The jobs that a pick names: lowest `seq` first over its streams, none giving more than its limit.
     fn claim(&mut self, pick: &Pick) -> Vec<(usize, Claimed)> {
-        let Some(streams) = self.ready.get_mut(&pick.group) else {
+        let Some(streams) = self.ready.get_mut(&*pick.group) else {
             return Vec::new();
         };
         let mut found: Vec<(i64, usize, Stream)> = Vec::new();
@@ -166,7 +166,7 @@ impl<'a> Store<'a> {
             claimed.push((number, job(&pick.group, &stream, seq, self.workload.jobs[number].items)));
         }
         if streams.is_empty() {
-            self.ready.remove(&pick.group);
+            self.ready.remove(&*pick.group);
         }
         claimed
     }
@@ -198,8 +198,8 @@ fn caps(group: &str, task: &str) -> [Cap; 2] {
 fn stream(lane: Lane, task: &str) -> Stream {
     Stream {
         lane,
-        queue: QUEUE.to_owned(),
-        task: task.to_owned(),
+        queue: QUEUE.into(),
+        task: task.into(),
         key: 0,
     }
 }
@@ -208,7 +208,7 @@ fn job(group: &str, stream: &Stream, seq: i64, items: u32) -> Claimed {
     Claimed {
         id: JobId(Uuid::from_u128(seq as u128)),
         number: 0,
-        task: stream.task.clone(),
+        task: stream.task.to_string(),
         group: group.to_owned(),
         owner: None,
         priority: Priority::Normal,

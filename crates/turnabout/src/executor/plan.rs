@@ -1,6 +1,5 @@
 //! How an executor is meant to behave: what its builder gathered, checked.
 
-use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use crate::jobs::Jobs;
 use crate::log::LogLimits;
 use crate::store::ExecutorInfo;
 use crate::submit::name;
-use crate::turn::{Fairness, Scheme, Turns};
+use crate::turn::{self, Fairness, Name, Scheme, Turns};
 
 /// An executor has no more slots.
 const MAX_SLOTS: usize = 100_000;
@@ -183,7 +182,7 @@ impl Plan {
 /// The tasks that an executor knows, and what follows from them.
 pub(super) struct Tasks {
     pub(super) registry: Registry,
-    pub(super) names: Arc<HashSet<String>>,
+    pub(super) names: Arc<turn::Tasks>,
     /// Names the place in the ring: the same for executors that take the same jobs by the same rules.
     pub(super) kind: String,
 }
@@ -194,7 +193,7 @@ impl Tasks {
         let names: Vec<String> = registry.settings().into_iter().map(|settings| settings.name).collect();
         Ok(Self {
             kind: kind(queues, &names, fairness),
-            names: Arc::new(names.into_iter().collect()),
+            names: Arc::new(names.into_iter().map(Name::from).collect()),
             registry,
         })
     }
@@ -203,7 +202,7 @@ impl Tasks {
 impl Life {
     /// How this life introduces itself to the store.
     pub(super) fn info(&self) -> ExecutorInfo {
-        let mut tasks: Vec<String> = self.plan.tasks().names.iter().cloned().collect();
+        let mut tasks: Vec<String> = self.plan.tasks().names.iter().map(|name| name.to_string()).collect();
         tasks.sort_unstable();
         if self.plan.slots == 0 {
             // Nobody should wait for it to take anything.

@@ -1,13 +1,12 @@
 //! What an executor asks a store for, and what it gets.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use uuid::Uuid;
 
 use crate::group::Settings;
 use crate::job::Claimed;
-use crate::turn::Turns;
+use crate::turn::{Tasks, Turns};
 
 /// An executor asks for jobs.
 #[derive(Clone, Debug)]
@@ -21,7 +20,7 @@ pub struct Take {
     /// Its queues.
     pub queues: Vec<String>,
     /// The tasks that it knows.
-    pub tasks: Arc<HashSet<String>>,
+    pub tasks: Arc<Tasks>,
     /// How many jobs it wants.
     pub want: u32,
     /// Its memory of turns. Comes back in [`Taken`]; lost on an error, which harms nobody.

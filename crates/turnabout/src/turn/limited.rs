@@ -6,9 +6,9 @@
 //! without one for longest. Groups of larger weight have as many places in a row. Whatever the unit of cost is: jobs of
 //! one task are much alike.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
-use super::Candidate;
+use super::{Candidate, Tasks};
 use crate::group::Settings;
 
 /// An executor's memory of who had places under limits.
@@ -34,7 +34,7 @@ const MAX_SERVED: usize = 100_000;
 pub(super) fn limits<'a>(candidate: &'a Candidate, settings: &Settings) -> Option<Vec<&'a str>> {
     let limited = |task: &str| settings.task(task).max_running.is_some();
     candidate.streams.iter().all(|s| limited(&s.task)).then(|| {
-        let mut tasks: Vec<&str> = candidate.streams.iter().map(|s| s.task.as_str()).collect();
+        let mut tasks: Vec<&str> = candidate.streams.iter().map(|s| &*s.task).collect();
         tasks.sort_unstable();
         tasks.dedup();
         tasks
@@ -43,9 +43,10 @@ pub(super) fn limits<'a>(candidate: &'a Candidate, settings: &Settings) -> Optio
 
 impl Limited {
     /// Looks whether limits matter to an executor of these tasks.
-    pub(super) fn look(&mut self, tasks: &HashSet<String>, settings: &Settings) {
-        let limited =
-            |(task, limits): (&String, &crate::group::TaskLimits)| limits.max_running.is_some() && tasks.contains(task);
+    pub(super) fn look(&mut self, tasks: &Tasks, settings: &Settings) {
+        let limited = |(task, limits): (&String, &crate::group::TaskLimits)| {
+            limits.max_running.is_some() && tasks.contains(task.as_str())
+        };
         self.any = settings.tasks.iter().any(limited);
     }
 
@@ -74,7 +75,7 @@ impl Limited {
                 }
                 let group = &groups[at].group;
                 let weight = settings.group(group).weight.max(1);
-                let begun = self.served.get(group).filter(|_| lap == 0);
+                let begun = self.served.get(&**group).filter(|_| lap == 0);
                 let visit = begun.map_or(weight, |served| served.left.min(weight)).min(turns);
                 shares[at].1 += visit;
                 turns -= visit;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use foldhash::{HashMap, HashMapExt as _};
 
 use super::limited::limits;
-use super::{Fairness, Peeked, Ring, Stream, Turns};
+use super::{Fairness, Name, Peeked, Ring, Stream, Tasks, Turns};
 use crate::group::{Cap, Settings};
 use crate::job::{Claimed, Lane};
 
@@ -13,7 +13,7 @@ use crate::job::{Claimed, Lane};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pick {
     /// The group.
-    pub group: String,
+    pub group: Name,
     /// The lane.
     pub lane: Lane,
     /// How many jobs.
@@ -30,7 +30,7 @@ pub struct Round {
     turns: Turns,
     pub(super) visits: Vec<Visit>,
     /// Groups that were seen and can give nothing beyond these limits, visited or not.
-    waiting: Vec<(String, Vec<Cap>)>,
+    waiting: Vec<(Name, Vec<Cap>)>,
     /// Free places under the caps that matter here, once the store has told them.
     pub(super) free: HashMap<Cap, u32>,
     /// Those that had none from the beginning.
@@ -44,7 +44,7 @@ pub struct Round {
 /// What one group is to give in a round, over all its visits.
 #[derive(Debug)]
 pub(super) struct Visit {
-    pub(super) group: String,
+    pub(super) group: Name,
     weight: u32,
     pub(super) wanted: u32,
     got: u32,
@@ -66,8 +66,11 @@ impl Visit {
     /// this round does not count: those others are not benched, and would be alone when a place becomes free.
     fn is_capped(&self, full: &HashSet<Cap>) -> bool {
         !full.is_empty()
-            && (full.contains(&Cap::Group(self.group.clone()))
-                || self.streams.iter().any(|s| full.contains(&Cap::Task(s.task.clone()))))
+            && (full.contains(&Cap::Group(self.group.to_string()))
+                || self
+                    .streams
+                    .iter()
+                    .any(|s| full.contains(&Cap::Task(s.task.to_string()))))
     }
 }
 
@@ -78,7 +81,7 @@ impl Round {
         ring: &Ring,
         mut peeked: Peeked,
         want: u32,
-        tasks: &HashSet<String>,
+        tasks: &Tasks,
         settings: &Settings,
     ) -> Self {
         let horizon = peeked.groups.last().map(|c| c.group.clone());
@@ -99,7 +102,7 @@ impl Round {
         // without this more groups than it holds could stand before all others for ever.
         if let Some(horizon) = horizon.filter(|_| peeked.groups.is_empty() && !peeked.complete) {
             ring = Ring {
-                place: horizon,
+                place: horizon.to_string(),
                 left: 0,
             };
         }
@@ -117,7 +120,7 @@ impl Round {
             .into_iter()
             .map(|(at, wanted)| Visit {
                 weight: settings.group(&peeked.groups[at].group).weight,
-                group: std::mem::take(&mut peeked.groups[at].group),
+                group: peeked.groups[at].group.clone(),
                 wanted,
                 got: 0,
                 streams: std::mem::take(&mut peeked.groups[at].streams),
@@ -141,11 +144,11 @@ impl Round {
         let tasks = self.visits.iter().flat_map(|v| v.streams.iter().map(|s| &s.task));
         groups
             .filter(|g| settings.group(g).max_running.is_some())
-            .map(|g| Cap::Group(g.clone()))
+            .map(|g| Cap::Group(g.to_string()))
             .chain(
                 tasks
                     .filter(|t| settings.task(t).max_running.is_some())
-                    .map(|t| Cap::Task(t.clone())),
+                    .map(|t| Cap::Task(t.to_string())),
             )
             .collect()
     }
@@ -173,7 +176,7 @@ impl Round {
         for visit in &self.visits {
             let mut wanted = visit.wanted.saturating_sub(visit.got);
             if !free.is_empty()
-                && let Some(places) = free.get(&Cap::Group(visit.group.clone()))
+                && let Some(places) = free.get(&Cap::Group(visit.group.to_string()))
             {
                 wanted = wanted.min(*places);
             }
@@ -181,14 +184,14 @@ impl Round {
                 continue;
             }
             // A lane without a free place must not be chosen: the others would wait for it.
-            let lanes = visit.lanes(|s| free.is_empty() || free.get(&Cap::Task(s.task.clone())) != Some(&0));
+            let lanes = visit.lanes(|s| free.is_empty() || free.get(&Cap::Task(s.task.to_string())) != Some(&0));
             for (lane, jobs) in self.turns.lanes(&visit.group, visit.counted, wanted, &lanes) {
                 let mut streams = Vec::new();
                 let mut reach = 0;
                 for stream in visit.streams.iter().filter(|s| s.lane == lane) {
                     let limit = if free.is_empty() {
                         jobs
-                    } else if let Some(places) = free.get_mut(&Cap::Task(stream.task.clone())) {
+                    } else if let Some(places) = free.get_mut(&Cap::Task(stream.task.to_string())) {
                         let limit = jobs.min(*places);
                         *places -= limit;
                         limit
@@ -226,7 +229,7 @@ impl Round {
                 if let Some(places) = self.free.get_mut(&cap) {
                     *places = places.saturating_sub(1);
                     if matches!(cap, Cap::Task(_)) {
-                        let weight = self.visits.iter().find(|v| v.group == job.group).map(|v| v.weight);
+                        let weight = self.visits.iter().find(|v| *v.group == *job.group).map(|v| v.weight);
                         self.turns.limited.serve(&job.group, weight.unwrap_or(1));
                     }
                 }
@@ -239,7 +242,7 @@ impl Round {
             };
             let choice = visit.streams.iter().any(|s| s.lane != visit.streams[0].lane);
             for pick in picks {
-                let taken = got.get(&(pick.group.as_str(), pick.lane)).copied().unwrap_or(0);
+                let taken = got.get(&(&*pick.group, pick.lane)).copied().unwrap_or(0);
                 visit.got += taken;
                 if choice && pick.lane != Lane::Retry {
                     visit.counted += taken;
@@ -300,7 +303,7 @@ pub fn interleave(jobs: Vec<Claimed>, picks: &[Pick]) -> Vec<Claimed> {
     for pick in picks {
         let visit = groups.len();
         let (visit, rank) = groups.entry(&pick.group).or_insert((visit, 0));
-        let Some(lane) = lanes.get_mut(&(pick.group.as_str(), pick.lane)) else {
+        let Some(lane) = lanes.get_mut(&(&*pick.group, pick.lane)) else {
             continue;
         };
         for at in lane.drain(..lane.len().min(pick.jobs as usize)) {

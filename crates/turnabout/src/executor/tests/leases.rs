@@ -39,7 +39,7 @@ pub(super) async fn ghost(world: &World) -> Uuid {
         number: 1,
         kind: "ghost".to_owned(),
         queues: info.queues.clone(),
-        tasks: Arc::new(info.tasks.iter().cloned().collect()),
+        tasks: Arc::new(info.tasks.iter().map(|task| task.as_str().into()).collect()),
         want: 1,
         turns: Turns::new(Fairness::Jobs, Scheme::default(), 1),
     };

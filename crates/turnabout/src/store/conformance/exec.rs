@@ -1,6 +1,6 @@
 //! Someone who plays an executor.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::job::{Claimed, Described, State};
 use crate::lifecycle::{Event, Standing, decide};
 use crate::store::{Beat, ExecutorInfo, Settle, Settled, Store, Take};
 use crate::task::TaskSettings;
-use crate::turn::{Fairness, Scheme, Turns};
+use crate::turn::{Fairness, Scheme, Tasks, Turns};
 
 /// Takes jobs, and says what became of them.
 pub(crate) struct Exec {
@@ -22,14 +22,13 @@ pub(crate) struct Exec {
     pub(crate) turns: Turns,
     number: i64,
     queues: Vec<String>,
-    tasks: Arc<HashSet<String>>,
+    tasks: Arc<Tasks>,
     settings: HashMap<String, TaskSettings>,
 }
 
 impl Exec {
     pub(crate) fn new(store: Arc<dyn Store>, incarnation: Uuid, queues: &[&str], tasks: Vec<TaskSettings>) -> Self {
-        let names: HashSet<String> = tasks.iter().map(|t| t.name.clone()).collect();
-        let mut sorted: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut sorted: Vec<&str> = tasks.iter().map(|t| t.name.as_str()).collect();
         sorted.sort_unstable();
         Self {
             store,
@@ -39,7 +38,7 @@ impl Exec {
             turns: Turns::new(Fairness::Jobs, Scheme::default(), 7),
             number: 0,
             queues: queues.iter().map(|q| (*q).to_owned()).collect(),
-            tasks: Arc::new(names),
+            tasks: Arc::new(tasks.iter().map(|t| t.name.as_str().into()).collect()),
             settings: tasks.into_iter().map(|t| (t.name.clone(), t)).collect(),
         }
     }
@@ -51,7 +50,7 @@ impl Exec {
     }
 
     pub(crate) async fn register(&self) {
-        let mut tasks: Vec<String> = self.tasks.iter().cloned().collect();
+        let mut tasks: Vec<String> = self.tasks.iter().map(|task| task.to_string()).collect();
         tasks.sort_unstable();
         let info = ExecutorInfo {
             incarnation: self.incarnation,

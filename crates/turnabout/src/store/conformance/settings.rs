@@ -125,7 +125,7 @@ async fn a_take_says_which_settings_were_in_force(world: &World) {
         number: 1,
         kind: exec.kind.clone(),
         queues: vec!["default".to_owned()],
-        tasks: std::sync::Arc::new(["work".to_owned()].into()),
+        tasks: std::sync::Arc::new(["work".into()].into_iter().collect()),
         want: 1,
         turns: exec.turns.clone(),
     };

@@ -184,8 +184,8 @@ impl Tables {
         let mut all: Vec<Candidate> = Vec::new();
         let mut group = String::new();
         while let Some(found) = self.next_group(queue, &group) {
-            group.clone_from(&found.group);
-            if !take.turns.benched().contains(&found.group) {
+            group = found.group.to_string();
+            if !take.turns.benched().contains(&*found.group) {
                 all.push(found);
             }
         }
@@ -228,14 +228,14 @@ impl Tables {
             }
             streams.push(Stream {
                 lane: *lane,
-                queue: q.clone(),
-                task: task.clone(),
+                queue: q.as_str().into(),
+                task: task.as_str().into(),
                 key: 0,
             });
             from = (q.clone(), g.clone(), *lane, task.clone(), i64::MAX);
         }
         Some(Candidate {
-            group: found.clone(),
+            group: found.as_str().into(),
             streams,
         })
     }
@@ -246,10 +246,10 @@ impl Tables {
         for (stream, limit) in &pick.streams {
             let place = |seq| {
                 (
-                    stream.queue.clone(),
-                    pick.group.clone(),
+                    stream.queue.to_string(),
+                    pick.group.to_string(),
                     pick.lane,
-                    stream.task.clone(),
+                    stream.task.to_string(),
                     seq,
                 )
             };

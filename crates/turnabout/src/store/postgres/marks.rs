@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use crate::job::Lane;
-use crate::turn::Ring;
+use crate::turn::{Name, Ring, Stream};
 
 /// How long marks are trusted at the least.
 const LIFE: Duration = Duration::from_secs(1);
@@ -22,6 +22,8 @@ const DEAR: u32 = 5;
 const CHEAP: Duration = Duration::from_millis(3);
 /// Up to so many known streams are always probed: that costs next to nothing.
 const FEW: usize = 16;
+/// So many takes from streams are noted before each finds its mark, whether anybody asks for marks or not.
+const MANY: usize = 100_000;
 
 /// One executor's marks.
 #[derive(Debug)]
@@ -30,6 +32,9 @@ pub(super) struct Marks {
     /// By queue.
     streams: HashMap<String, BTreeMap<Key, i64>>,
     known: usize,
+    /// What was taken lately and has not found its mark yet: where looks are cheap nobody asks for marks before they are
+    /// forgotten, and to find a stream's among thousands costs as much as to plan its turn.
+    lately: Vec<(Name, Stream, i64)>,
     /// How long the last peek without marks took, and the last claim.
     plain: Duration,
     claim: Duration,
@@ -49,6 +54,7 @@ impl Default for Marks {
             since: Instant::now(),
             streams: HashMap::new(),
             known: 0,
+            lately: Vec::new(),
             plain: Duration::ZERO,
             claim: Duration::ZERO,
             dear_until: None,
@@ -68,6 +74,7 @@ impl Marks {
     pub(super) fn forget(&mut self) {
         self.streams.clear();
         self.known = 0;
+        self.lately.clear();
         self.since = Instant::now();
     }
 
@@ -81,12 +88,16 @@ impl Marks {
     /// Whether the next peek goes by the marks: it probes each known stream and the gap before it, twice the work of
     /// a plain one in a clean index, and does not tell the heads. Worth it where a plain one costs far more than the
     /// claim that follows.
-    pub(super) fn guide_peeks(&self) -> bool {
-        self.known > 0 && (self.known <= FEW || self.plain > self.claim * DEAR)
+    pub(super) fn guide_peeks(&mut self) -> bool {
+        let dear = self.plain > self.claim * DEAR;
+        if dear || self.known <= FEW {
+            self.place();
+        }
+        self.known > 0 && (self.known <= FEW || dear)
     }
 
     /// Whether a look for everything, which does without them, costs little.
-    pub(super) fn are_needless(&self) -> bool {
+    pub(super) fn are_needless(&mut self) -> bool {
         self.dear_until.is_none_or(|until| Instant::now() > until) && !self.guide_peeks()
     }
 
@@ -97,7 +108,8 @@ impl Marks {
 
     /// Whether any stream is known.
     #[cfg(test)]
-    pub(super) fn any(&self) -> bool {
+    pub(super) fn any(&mut self) -> bool {
+        self.place();
         self.known > 0
     }
 
@@ -112,7 +124,8 @@ impl Marks {
     }
 
     /// The last `seq` taken from a stream; 0 if none.
-    pub(super) fn get(&self, group: &str, lane: Lane, queue: &str, task: &str) -> i64 {
+    pub(super) fn get(&mut self, group: &str, lane: Lane, queue: &str, task: &str) -> i64 {
+        self.place();
         let key = (group.to_owned(), lane.code(), task.to_owned());
         self.streams
             .get(queue)
@@ -121,7 +134,22 @@ impl Marks {
             .unwrap_or(0)
     }
 
-    /// Jobs up to `seq` were taken.
+    /// Jobs of a stream up to `seq` were taken.
+    pub(super) fn note(&mut self, group: &Name, stream: &Stream, seq: i64) {
+        if self.lately.len() == MANY {
+            self.place();
+        }
+        self.lately.push((group.clone(), stream.clone(), seq));
+    }
+
+    /// What was taken lately finds its marks.
+    fn place(&mut self) {
+        for (group, stream, seq) in std::mem::take(&mut self.lately) {
+            self.set(&group, stream.lane, &stream.queue, &stream.task, seq);
+        }
+    }
+
+    /// The same, at once.
     pub(super) fn set(&mut self, group: &str, lane: Lane, queue: &str, task: &str, seq: i64) {
         if !self.streams.contains_key(queue) {
             self.streams.insert(queue.to_owned(), BTreeMap::new());
@@ -139,7 +167,8 @@ impl Marks {
 
     /// The ring of a queue, from its place on, in stretches that end at the known streams; and whether that is the
     /// whole ring. No more than `most` known streams: a peek would not come that far.
-    pub(super) fn stretches(&self, queue: &str, ring: &Ring, most: usize) -> (Vec<Stretch>, bool) {
+    pub(super) fn stretches(&mut self, queue: &str, ring: &Ring, most: usize) -> (Vec<Stretch>, bool) {
+        self.place();
         let empty = BTreeMap::new();
         let known = self.streams.get(queue).unwrap_or(&empty);
         // Nothing has a lane this low: everything from the start on is behind this key, everything before is not.

@@ -1,6 +1,6 @@
 //! Looking for ready jobs: the place in the ring, and which groups come next.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -18,17 +18,18 @@ use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::job::Lane;
 use crate::store::Take;
-use crate::turn::{Ring, Stream, Turns};
+use crate::turn::{Name, Ring, Stream, Tasks, Turns, shared};
 
 mod glance;
 mod probe;
+mod short;
 
 /// What an executor looks for.
 pub(super) struct Look<'a> {
     pub(super) executor: Uuid,
     pub(super) kind: &'a str,
     pub(super) queues: &'a [String],
-    pub(super) tasks: &'a HashSet<String>,
+    pub(super) tasks: &'a Tasks,
     pub(super) want: u32,
     pub(super) turns: &'a Turns,
 }
@@ -103,7 +104,8 @@ impl PostgresStore {
         if late.is_some() {
             tx.prepare(&self.sql.catch_up_ring).await.map_err(&failed)?;
         }
-        for sql in [&self.sql.lock_ring, &self.sql.peek, &self.sql.refill, &self.sql.glance] {
+        let sql = &self.sql;
+        for sql in [&sql.lock_ring, &sql.peek, &sql.peek_short, &sql.refill, &sql.glance] {
             tx.prepare(sql).await.map_err(&failed)?;
         }
         let fresh = vec![Some(Way::default()); look.queues.len()];
@@ -116,7 +118,7 @@ impl PostgresStore {
             Plan::Known(stock, ..) => stock.groups() + look.window(),
             _ => look.window(),
         };
-        let depth = self.memory(look.executor, |memory| memory.depth(groups));
+        let (depth, length) = self.memory(look.executor, |memory| (memory.depth(groups), memory.length()));
         // Sent together, answered in order: one round trip. By marks it takes two, since the place must be known.
         let (opened, caught_up, locked, refilled, walked, glanced) = futures_util::join!(
             tx.open(Mode::Forgettable),
@@ -135,7 +137,7 @@ impl PostgresStore {
             self.refill(tx, dry, depth),
             async {
                 match ways {
-                    Some(ways) => self.walk(tx, look, &settings, ways, depth).await,
+                    Some(ways) => self.walk(tx, look, &settings, ways, depth, length).await,
                     None => Ok((Vec::new(), settings.version)),
                 }
             },
@@ -165,6 +167,7 @@ impl PostgresStore {
         };
         self.memory(look.executor, |memory| memory.note(standing));
         let (parts, mut version) = walked.map_err(&failed)?;
+        self.memory(look.executor, |memory| memory.learn(&parts, depth));
         let (all, glanced) = glanced.map_err(&failed)?;
         let skipped = look.skipped(&settings);
         let probed = matches!(plan, Plan::Probe);
@@ -185,7 +188,7 @@ impl PostgresStore {
                 stocked(standing, skipped, &ring, all.unwrap_or_default())
             }
             Plan::Known(..) | Plan::Glance => {
-                let (parts, now) = self.walk(tx, look, &settings, &fresh, 1).await.map_err(&failed)?;
+                let (parts, now) = self.walk(tx, look, &settings, &fresh, 1, None).await.map_err(&failed)?;
                 version = now;
                 stocked(standing, skipped, &ring, parts)
             }
@@ -204,7 +207,7 @@ impl PostgresStore {
         // Settings that were out of date may have had it step over groups that are paused no longer.
         while settings.version != version {
             settings = self.read_settings_on(tx.client()).await?;
-            let (parts, now) = self.walk(tx, look, &settings, &fresh, 1).await.map_err(&failed)?;
+            let (parts, now) = self.walk(tx, look, &settings, &fresh, 1, None).await.map_err(&failed)?;
             version = now;
             let standing = Standing {
                 version,
@@ -246,8 +249,8 @@ impl PostgresStore {
         }
     }
 
-    /// Walks these parts of the queues. What these settings pause is stepped over. Tells for each what was found and
-    /// whether that may be kept, and the version of the settings after that.
+    /// Walks these parts of the queues; `length` is how many jobs a group has, if its streams are short. What these settings pause is
+    /// stepped over. Tells for each what was found and whether that may be kept, and the version of the settings after that.
     async fn walk(
         &self,
         tx: &Tx,
@@ -255,6 +258,7 @@ impl PostgresStore {
         settings: &Settings,
         ways: &[Option<Way>],
         depth: i32,
+        length: Option<usize>,
     ) -> Result<(Parts, i64), tokio_postgres::Error> {
         let window = i32::try_from(look.window()).unwrap_or(i32::MAX - 1);
         let steps = i32::try_from(look.steps()).unwrap_or(i32::MAX - 1);
@@ -263,11 +267,19 @@ impl PostgresStore {
         let useful: Vec<&str> = look
             .tasks
             .iter()
-            .map(String::as_str)
+            .map(|task| &**task)
             .filter(|task| look.is_useful(task, settings))
             .collect();
+        // How many jobs are read at the most, where streams are short and none is stepped over.
+        let most = |way: &Way| {
+            let length = length.filter(|_| way.from.is_some() && skipped.is_empty())?;
+            Some(short::most(look.window(), length))
+        };
         let walks = try_join_all(look.queues.iter().zip(ways).map(|(queue, way)| async {
             let Some(way) = way else { return Ok(Vec::new()) };
+            if let Some(most) = most(way) {
+                return self.read_short(tx, queue, way, most).await;
+            }
             let params: [&(dyn ToSql + Sync); 10] = [
                 &look.kind,
                 queue,
@@ -291,7 +303,10 @@ impl PostgresStore {
                 continue;
             };
             version = head.get::<_, Vec<i64>>(5).first().copied().unwrap_or(-1);
-            parts.push(Some(shelf(queue, way, rows, steps, &skipped, depth)));
+            parts.push(Some(match most(way) {
+                Some(most) => short::shelf(queue, look.tasks, way, rows, most),
+                None => shelf(queue, look.tasks, way, rows, steps, &skipped, depth),
+            }));
         }
         Ok((parts, version))
     }
@@ -301,10 +316,10 @@ impl PostgresStore {
         if dry.is_empty() {
             return Ok(Vec::new());
         }
-        let queues: Vec<&str> = dry.iter().map(|dry| dry.stream.queue.as_str()).collect();
-        let groups: Vec<&str> = dry.iter().map(|dry| dry.group.as_str()).collect();
+        let queues: Vec<&str> = dry.iter().map(|dry| &*dry.stream.queue).collect();
+        let groups: Vec<&str> = dry.iter().map(|dry| &*dry.group).collect();
         let lanes: Vec<i16> = dry.iter().map(|dry| dry.stream.lane.code()).collect();
-        let tasks: Vec<&str> = dry.iter().map(|dry| dry.stream.task.as_str()).collect();
+        let tasks: Vec<&str> = dry.iter().map(|dry| &*dry.stream.task).collect();
         let lasts: Vec<i64> = dry.iter().map(|dry| dry.last).collect();
         let params: [&(dyn ToSql + Sync); 6] = [&depth, &queues, &groups, &lanes, &tasks, &lasts];
         let rows = tx.query(&self.sql.refill, &params).await?;
@@ -348,7 +363,16 @@ impl PostgresStore {
 }
 
 /// What a walk found on a part of a queue, and whether that is all there is to know of it.
-fn shelf(queue: &str, way: &Way, rows: &[Row], steps: i32, skipped: &BTreeSet<String>, depth: i32) -> (Shelf, bool) {
+fn shelf(
+    queue: &str,
+    tasks: &Tasks,
+    way: &Way,
+    rows: &[Row],
+    steps: i32,
+    skipped: &BTreeSet<String>,
+    depth: i32,
+) -> (Shelf, bool) {
+    let queue = Name::from(queue);
     let last = rows.last();
     let beyond = last.is_some_and(|row| row.get(3));
     let out_of_steps = last.is_some_and(|row| row.get::<_, i32>(4) >= steps);
@@ -367,7 +391,11 @@ fn shelf(queue: &str, way: &Way, rows: &[Row], steps: i32, skipped: &BTreeSet<St
         if cut && Some(group) == last_group || skipped.contains(group) {
             continue;
         }
-        shelf.put(group, stream(row, queue), Ahead::new(row.get(5), row.get(6), depth));
+        shelf.put(
+            group,
+            stream(row, &queue, tasks),
+            Ahead::new(row.get(5), row.get(6), depth),
+        );
     }
     (shelf, cut || !out_of_steps)
 }
@@ -387,11 +415,11 @@ fn stocked(standing: Standing, skipped: BTreeSet<String>, ring: &Ring, parts: Pa
     Stock::new(Standing { settled, ..standing }, skipped, ring.clone(), shelves)
 }
 
-fn stream(row: &Row, queue: &str) -> Stream {
+fn stream(row: &Row, queue: &Name, tasks: &Tasks) -> Stream {
     Stream {
         lane: Lane::from_code(row.get(1)).unwrap_or(Lane::Low),
-        queue: queue.to_owned(),
-        task: row.get(2),
+        queue: queue.clone(),
+        task: shared(row.get(2), tasks),
         key: 0,
     }
 }

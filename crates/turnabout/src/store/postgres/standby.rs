@@ -53,7 +53,7 @@ impl Standby {
                 .iter()
                 .copied()
                 .flatten()
-                .all(|job| order.take.tasks.contains(&job.task))
+                .all(|job| order.take.tasks.contains(job.task.as_str()))
         };
         let at = orders.iter().position(knows)?;
         orders.remove(at)

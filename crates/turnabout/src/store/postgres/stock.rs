@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::peek::Look;
 use crate::group::Settings;
-use crate::turn::{Candidate, Peeked, Pick, Ring, Stream};
+use crate::turn::{Candidate, Name, Peeked, Pick, Ring, Stream};
 
 mod shelf;
 #[cfg(test)]
@@ -25,6 +25,8 @@ const WALKED_LIFE: Duration = Duration::from_secs(1);
 const DEEPEST: i32 = 32;
 /// Each time a stock was of use, the next one is so many times as deep.
 const DEEPER: i32 = 8;
+/// So many groups tell how many jobs others have.
+const ENOUGH: usize = 50;
 /// So many jobs are known at the most, as far as that can be told before reading.
 const MOST: usize = 200_000;
 
@@ -91,7 +93,7 @@ impl Stock {
                 };
                 let mut useful = 0;
                 for (group, streams) in shelf.from(&self.ring) {
-                    if look.turns.benched().contains(group) {
+                    if look.turns.benched().contains(&**group) {
                         continue;
                     }
                     // Beyond a stream of which nothing is known, nothing can be planned.
@@ -118,7 +120,7 @@ impl Stock {
             // What comes beyond this is left to the next take: this one is then told that there is more.
             let mut left = 2 * look.window() + 100;
             let mut useful = 0;
-            let mut look_at = |group: &String, streams: &[(Stream, Ahead)]| {
+            let mut look_at = |group: &Name, streams: &[(Stream, Ahead)]| {
                 let mut counts = false;
                 for (stream, ahead) in streams {
                     if ahead.is_dry() {
@@ -133,7 +135,7 @@ impl Stock {
                     }
                 }
                 // One that may turn out to be empty is not counted on.
-                counts && !settings.group(group).paused && !look.turns.benched().contains(group)
+                counts && !settings.group(group).paused && !look.turns.benched().contains(&**group)
             };
             for (group, streams) in shelf.from(&self.ring) {
                 if useful == look.window() || left == 0 {
@@ -145,7 +147,7 @@ impl Stock {
             let rest = shelf.rest().filter(|_| useful < look.window() && left > 0);
             if rest.is_some() {
                 // The rest may close the ring, and these are next then.
-                for (group, streams) in shelf.behind(&self.ring).into_iter().take(left) {
+                for (group, streams) in shelf.behind(&self.ring).take(left) {
                     look_at(group, streams);
                 }
             }
@@ -161,6 +163,9 @@ impl Stock {
             if let Some((_, ahead)) = streams.into_iter().flatten().find(|(stream, _)| *stream == dry.stream) {
                 let last = ahead.last.max(found.last);
                 *ahead = Ahead { last, ..found };
+                if !ahead.has_ended() {
+                    continue;
+                }
             }
             self.tidy(&dry.group);
         }
@@ -184,14 +189,33 @@ impl Stock {
         known.end = part.end;
     }
 
-    /// The jobs of a pick, as far as all of them are known; they are no longer in stock then.
-    pub(super) fn choose(&mut self, pick: &Pick) -> Option<Vec<Seen>> {
+    /// The jobs of a pick, as far as all of them are known: they are put to `chosen`, and are no longer in stock then. Says how
+    /// many.
+    pub(super) fn choose(&mut self, pick: &Pick, chosen: &mut Vec<Seen>) -> Option<usize> {
+        let before = chosen.len();
+        let ended = match &*pick.streams {
+            [(stream, limit)] => {
+                let (ahead, jobs) = (self.ahead(&pick.group, stream)?, pick.jobs.min(*limit) as usize);
+                if ahead.seen.len() < jobs && ahead.more {
+                    return None;
+                }
+                let jobs = jobs.min(ahead.seen.len());
+                chosen.extend(ahead.seen.iter().take(jobs));
+                ahead.took(jobs)
+            }
+            _ => self.choose_over(pick, chosen)?,
+        };
+        if ended {
+            self.tidy(&pick.group);
+        }
+        Some(chosen.len() - before).filter(|jobs| *jobs > 0)
+    }
+
+    /// The same over several streams. Says whether one of them has come to its end.
+    fn choose_over(&mut self, pick: &Pick, chosen: &mut Vec<Seen>) -> Option<bool> {
         let mut streams: Vec<(&mut Ahead, u32)> = Vec::with_capacity(pick.streams.len());
         for shelf in &mut self.queues {
-            let Some(known) = shelf.groups.get_mut(&pick.group) else {
-                continue;
-            };
-            for (stream, ahead) in known {
+            for (stream, ahead) in shelf.groups.get_mut(&pick.group).into_iter().flatten() {
                 if let Some((_, limit)) = pick.streams.iter().find(|(wanted, _)| wanted == stream) {
                     streams.push((ahead, *limit));
                 }
@@ -202,8 +226,8 @@ impl Stock {
         }
         // Which stream the next job comes from: the lowest `seq` over all of them.
         let mut taken = vec![0; streams.len()];
-        let mut chosen = Vec::with_capacity(pick.jobs as usize);
-        while chosen.len() < pick.jobs as usize {
+        let mut found = Vec::with_capacity(pick.jobs as usize);
+        while found.len() < pick.jobs as usize {
             let mut next: Option<(usize, Seen)> = None;
             for (at, (ahead, limit)) in streams.iter().enumerate() {
                 if taken[at] == *limit as usize {
@@ -217,14 +241,21 @@ impl Stock {
             }
             let Some((at, seen)) = next else { break };
             taken[at] += 1;
-            chosen.push(seen);
+            found.push(seen);
         }
-        for ((ahead, _), taken) in streams.iter_mut().zip(taken) {
-            ahead.seen.drain(..taken);
-            ahead.sure &= taken == 0;
+        chosen.append(&mut found);
+        let mut ended = false;
+        for ((ahead, _), taken) in streams.into_iter().zip(taken) {
+            ended |= ahead.took(taken);
         }
-        self.tidy(&pick.group);
-        (!chosen.is_empty()).then_some(chosen)
+        Some(ended)
+    }
+
+    /// What is known of a stream.
+    fn ahead(&mut self, group: &str, stream: &Stream) -> Option<&mut Ahead> {
+        let shelves = self.queues.iter_mut();
+        let mut streams = shelves.filter_map(|shelf| shelf.groups.get_mut(group)).flatten();
+        streams.find(|(known, _)| known == stream).map(|(_, ahead)| ahead)
     }
 
     /// A claim has drawn these places itself. Any other that was drawn meanwhile is a job that has come or that someone
@@ -265,7 +296,7 @@ impl Stock {
     pub(super) fn resume(&mut self, group: &str, lane: i16, queue: &str, task: &str, seq: i64) {
         for shelf in &mut self.queues {
             for (stream, ahead) in shelf.groups.get_mut(group).into_iter().flatten() {
-                if stream.lane.code() == lane && stream.queue == queue && stream.task == task {
+                if stream.lane.code() == lane && *stream.queue == *queue && *stream.task == *task {
                     ahead.last = ahead.last.max(seq);
                 }
             }
@@ -287,7 +318,7 @@ impl Stock {
     fn tidy(&mut self, group: &str) {
         for shelf in &mut self.queues {
             if let Some(streams) = shelf.groups.get_mut(group) {
-                streams.retain(|(_, ahead)| ahead.more || !ahead.seen.is_empty());
+                streams.retain(|(_, ahead)| !ahead.has_ended());
                 if streams.is_empty() {
                     shelf.groups.remove(group);
                 }
@@ -311,6 +342,8 @@ pub(super) struct Memory {
     /// Whether the last take left nothing behind, as far as it could see.
     empty: bool,
     depth: i32,
+    /// How many jobs the groups had that were read last, if those were all.
+    length: Option<usize>,
 }
 
 impl Memory {
@@ -343,9 +376,34 @@ impl Memory {
         self.depth = if self.calm {
             self.depth.max(1).saturating_mul(DEEPER).min(DEEPEST).min(room).max(1)
         } else {
+            self.length = None;
             1
         };
         self.depth
+    }
+
+    /// How many jobs a group has, where its streams are short: all of them were read ahead.
+    pub(super) fn length(&self) -> Option<usize> {
+        self.length
+    }
+
+    /// These parts of the queues were read so deep.
+    pub(super) fn learn(&mut self, parts: &[Option<(Shelf, bool)>], depth: i32) {
+        let groups = || parts.iter().flatten().flat_map(|(shelf, _)| shelf.groups.values());
+        let (mut jobs, mut long) = (0, 0);
+        for (_, ahead) in groups().flatten() {
+            jobs += ahead.seen.len();
+            long += usize::from(ahead.more || ahead.seen.len() > DEEPEST as usize);
+        }
+        match groups().count() {
+            // Where a single group had more than was read, only steps get past it.
+            0 => self.length = None,
+            // Of a single job nothing can be told, and of few groups little.
+            known if depth > 1 && known >= ENOUGH => {
+                self.length = (long * 10 <= known).then(|| jobs.div_ceil(known));
+            }
+            _ => {}
+        }
     }
 
     /// How things stand now.

@@ -182,6 +182,7 @@ impl PostgresStore {
         stock.drew([drawn, also_drawn]);
         orders.join(other);
         let missed = orders.missed(&rows);
+        let all_came = orders.all_came(rows.len());
         if !missed.is_empty() {
             // Someone else is at work here: what is known is out of date.
             stock.spoil();
@@ -196,7 +197,17 @@ impl PostgresStore {
         for row in &rows {
             jobs.push(rows::claimed(row, number)?);
         }
-        self.remember(executor, &rows, &jobs);
+        // Later claims begin behind these.
+        let mut marks = self.all_marks();
+        let marks = marks.entry(executor).or_default();
+        match all_came {
+            Some(streams) => streams.for_each(|(group, stream, seq)| marks.note(group, stream, seq)),
+            None => {
+                for (row, job) in rows.iter().zip(&jobs) {
+                    marks.set(&job.group, job.lane, row.get(3), &job.task, job.seq);
+                }
+            }
+        }
         Ok(jobs)
     }
 
@@ -307,13 +318,14 @@ impl PostgresStore {
 
     /// The picks as arrays. Jobs that are in stock are claimed where they lie, others by walking their streams.
     fn orders<'a>(&self, executor: Uuid, picks: &'a [Pick], stock: &mut Stock) -> Orders<'a> {
-        let marks = self.all_marks();
-        let marks = marks.get(&executor);
+        let mut marks = self.all_marks();
+        let marks = marks.entry(executor).or_default();
         let mut orders = Orders::default();
+        let mut chosen = Vec::new();
         for (i, pick) in (0..).zip(picks) {
-            if let Some(chosen) = stock.choose(pick) {
-                orders.by_place.push((pick, chosen.len()));
-                for (seq, place) in chosen {
+            if let Some(jobs) = stock.choose(pick, &mut chosen) {
+                orders.by_place.push((pick, jobs));
+                for (seq, place) in chosen.drain(..) {
                     orders.places.push(place);
                     orders.seqs.push(seq);
                 }
@@ -323,7 +335,7 @@ impl PostgresStore {
             orders.walked.push(pick);
             let alone = pick.streams.len() == 1;
             for (stream, limit) in &pick.streams {
-                let mark = marks.map_or(0, |m| m.get(&pick.group, stream.lane, &stream.queue, &stream.task));
+                let mark = marks.get(&pick.group, stream.lane, &stream.queue, &stream.task);
                 // A capped stream gives no more than its places; others are read ahead, for what others have locked.
                 let capped = *limit < pick.jobs;
                 let candidates = if capped { *limit } else { 2 * *limit + 10 };
@@ -332,14 +344,6 @@ impl PostgresStore {
             }
         }
         orders
-    }
-
-    fn remember(&self, executor: Uuid, rows: &[Row], jobs: &[Claimed]) {
-        let mut marks = self.all_marks();
-        let marks = marks.entry(executor).or_default();
-        for (row, job) in rows.iter().zip(jobs) {
-            marks.set(&job.group, job.lane, row.get(3), &job.task, job.seq);
-        }
     }
 }
 
@@ -354,7 +358,7 @@ fn begin(take: Take, found: &Found) -> Round {
 fn place_of(picks: &[Pick], job: &Claimed) -> Option<usize> {
     picks
         .iter()
-        .position(|pick| pick.lane == job.lane && pick.group == job.group)
+        .position(|pick| pick.lane == job.lane && *pick.group == *job.group)
 }
 
 fn cap_key(cap: &Cap) -> (i16, &str) {

@@ -12,6 +12,8 @@ pub(crate) struct Trial {
     pub(super) whole: AtomicBool,
     /// How many takes had all that was ready (be it nothing) at once.
     pub(crate) taken_whole: Arc<AtomicUsize>,
+    /// How often short streams were read as a whole.
+    pub(super) read_short: AtomicUsize,
 }
 
 impl Trial {

@@ -220,7 +220,7 @@ impl Ready {
     fn concerns(&self, take: &Take) -> bool {
         match self {
             Self::Nobody => false,
-            Self::Tasks(tasks) => tasks.iter().any(|task| take.tasks.contains(task)),
+            Self::Tasks(tasks) => tasks.iter().any(|task| take.tasks.contains(task.as_str())),
             Self::All => true,
         }
     }

@@ -122,13 +122,13 @@ fn glance(tx: &Tx<'_>, order: &Order) -> Result<Option<(i64, Ring)>, Fault> {
 fn alone(key: Key<'_>) -> Peeked {
     let stream = Stream {
         lane: key.lane,
-        queue: key.queue.to_owned(),
-        task: key.task.to_owned(),
+        queue: key.queue.into(),
+        task: key.task.into(),
         key: 0,
     };
     Peeked {
         groups: vec![Candidate {
-            group: key.group.to_owned(),
+            group: key.group.into(),
             streams: vec![stream],
         }],
         complete: true,

@@ -254,8 +254,8 @@ fn head(row: &Row<'_>, number: i64, pick: &Pick, at: usize) -> rusqlite::Result<
         job: Claimed {
             id: JobId(uuid(row, 1)?),
             number,
-            task: pick.streams[at].0.task.clone(),
-            group: pick.group.clone(),
+            task: pick.streams[at].0.task.to_string(),
+            group: pick.group.to_string(),
             owner: row.get(2)?,
             priority: code(row, 3, Priority::from_code)?,
             lane: pick.lane,

@@ -1,6 +1,5 @@
 //! What is special about this store. What every store must do is in the conformance suite.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 

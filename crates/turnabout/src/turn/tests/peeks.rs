@@ -13,7 +13,7 @@ fn peek(ring: &Ring, queue: usize, groups: &BTreeSet<u8>, window: usize) -> Peek
     let mut groups: Vec<Candidate> = groups
         .iter()
         .map(|group| Candidate {
-            group: format!("g{group}"),
+            group: format!("g{group}").into(),
             streams: vec![stream(Normal, &queue.to_string(), "t")],
         })
         .collect();
@@ -42,7 +42,7 @@ proptest! {
         prop_assert!(merged.groups.len() <= all.groups.len());
         for (found, expected) in merged.groups.iter().zip(&all.groups) {
             prop_assert_eq!(&found.group, &expected.group);
-            let having = queues.iter().filter(|q| q.iter().any(|g| format!("g{g}") == found.group)).count();
+            let having = queues.iter().filter(|q| q.iter().any(|g| *format!("g{g}") == *found.group)).count();
             prop_assert_eq!(found.streams.len(), having);
         }
         if merged.complete {

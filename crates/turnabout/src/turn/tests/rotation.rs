@@ -32,8 +32,8 @@ impl Book {
         }
         self.drift.retain(|(a, b), _| ready.contains(a) && ready.contains(b));
         for visit in &round.visits {
-            *self.visits.entry(visit.group.clone()).or_default() +=
-                f64::from(visit.wanted) / self.weights[&visit.group];
+            *self.visits.entry(visit.group.to_string()).or_default() +=
+                f64::from(visit.wanted) / self.weights[&*visit.group];
         }
         let differences: Vec<_> = self.drift.keys().map(|(a, b)| self.difference(a, b)).collect();
         for (((a, b), (low, high)), now) in self.drift.iter_mut().zip(differences) {
@@ -96,7 +96,8 @@ fn bustle(seed: u64, groups: usize, executors: usize, max_want: u32) {
             }
             _ if !pending.is_empty() => {
                 let Pending { executor, round } = pending.swap_remove(random.usize(..pending.len()));
-                let planned: BTreeMap<String, u32> = round.visits.iter().map(|v| (v.group.clone(), v.wanted)).collect();
+                let planned: BTreeMap<String, u32> =
+                    round.visits.iter().map(|v| (v.group.to_string(), v.wanted)).collect();
                 let before: HashMap<&String, usize> = planned.keys().map(|g| (g, world.backlog(g))).collect();
                 let (jobs, turns) = world.claim(round);
                 let taken = tally(&jobs);

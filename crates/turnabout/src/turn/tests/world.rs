@@ -1,20 +1,20 @@
 //! A store in a few lines: groups with streams of ready jobs, one shared place in the ring, caps. It peeks and claims
 //! as the real stores do, and checks on the way that no pick goes beyond a cap and that rounds come to an end.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use uuid::Uuid;
 
 use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
 use crate::job::{Claimed, JobId, Lane, Meta, Priority};
-use crate::turn::{Candidate, Fairness, Peeked, Pick, Ring, Round, Stream, Turns};
+use crate::turn::{Candidate, Fairness, Name, Peeked, Pick, Ring, Round, Stream, Tasks, Turns};
 
 #[derive(Default)]
 pub(in crate::turn) struct World {
     ready: BTreeMap<String, BTreeMap<Stream, VecDeque<(i64, u32)>>>,
     pub(in crate::turn) ring: Ring,
     pub(in crate::turn) settings: Settings,
-    pub(in crate::turn) tasks: HashSet<String>,
+    pub(in crate::turn) tasks: Tasks,
     pub(in crate::turn) running: HashMap<Cap, u32>,
     queues: BTreeSet<String>,
     seq: i64,
@@ -36,7 +36,7 @@ pub(in crate::turn) fn stream(lane: Lane, queue: &str, task: &str) -> Stream {
 impl World {
     pub(in crate::turn) fn new() -> Self {
         Self {
-            tasks: ["t", "u"].map(String::from).into(),
+            tasks: ["t", "u"].map(Name::from).into_iter().collect(),
             ..Self::default()
         }
     }
@@ -57,7 +57,7 @@ impl World {
     /// One job; returns its place in its lane.
     pub(in crate::turn) fn put(&mut self, group: &str, stream: Stream, items: u32) -> i64 {
         self.seq += 1;
-        self.queues.insert(stream.queue.clone());
+        self.queues.insert(stream.queue.to_string());
         let streams = self.ready.entry(group.into()).or_default();
         streams.entry(stream).or_default().push_back((self.seq, items));
         self.seq
@@ -103,8 +103,8 @@ impl World {
             .chain(behind)
             .filter(|(group, _)| !benched.contains(*group))
             .map(|(group, streams)| Candidate {
-                group: group.clone(),
-                streams: streams.keys().filter(|s| s.queue == queue).cloned().collect(),
+                group: group.as_str().into(),
+                streams: streams.keys().filter(|s| *s.queue == *queue).cloned().collect(),
             })
             .filter(|candidate| !candidate.streams.is_empty())
             .take(window + 1)
@@ -165,7 +165,7 @@ impl World {
     fn pick(&mut self, pick: &Pick) -> Vec<Claimed> {
         let mut limits = pick.streams.clone();
         let mut jobs = Vec::new();
-        let Some(streams) = self.ready.get_mut(&pick.group) else {
+        let Some(streams) = self.ready.get_mut(&*pick.group) else {
             return jobs;
         };
         while jobs.len() < pick.jobs as usize {
@@ -181,12 +181,12 @@ impl World {
             if waiting.is_empty() {
                 streams.remove(stream);
             }
-            for cap in [Cap::Group(pick.group.clone()), Cap::Task(stream.task.clone())] {
+            for cap in [Cap::Group(pick.group.to_string()), Cap::Task(stream.task.to_string())] {
                 *self.running.entry(cap).or_default() += 1;
             }
         }
         if streams.is_empty() {
-            self.ready.remove(&pick.group);
+            self.ready.remove(&*pick.group);
         }
         jobs
     }
@@ -202,10 +202,10 @@ impl World {
 fn check_caps(picks: &[Pick], free: &foldhash::HashMap<Cap, u32>) {
     for (cap, places) in free {
         let asked: u32 = match cap {
-            Cap::Group(group) => picks.iter().filter(|p| p.group == *group).map(|p| p.jobs).sum(),
+            Cap::Group(group) => picks.iter().filter(|p| *p.group == **group).map(|p| p.jobs).sum(),
             Cap::Task(task) => {
                 let limits = picks.iter().flat_map(|p| &p.streams);
-                limits.filter(|(s, _)| s.task == *task).map(|(_, limit)| limit).sum()
+                limits.filter(|(s, _)| *s.task == **task).map(|(_, limit)| limit).sum()
             }
         };
         assert!(asked <= *places, "{asked} asked of {places} places under {cap:?}");
@@ -220,7 +220,7 @@ fn claimed(group: &str, stream: &Stream, seq: i64, items: u32) -> Claimed {
     Claimed {
         id: JobId(Uuid::from_u128(seq as u128)),
         number: 0,
-        task: stream.task.clone(),
+        task: stream.task.to_string(),
         group: group.into(),
         owner: None,
         priority: Priority::Normal,

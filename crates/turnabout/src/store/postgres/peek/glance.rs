@@ -10,6 +10,7 @@ use super::super::stock::{Ahead, Shelf};
 use super::{Look, Parts, stream};
 use crate::group::Settings;
 use crate::job::Lane;
+use crate::turn::Name;
 
 /// So many jobs are more than little.
 const MUCH: usize = 16;
@@ -37,6 +38,7 @@ impl PostgresStore {
             };
             version = head.get(3);
             is_all &= rows.len() < MUCH;
+            let queue = Name::from(queue.as_str());
             let mut found = Shelf::default();
             for stream_rows in rows.chunk_by(|a, b| key(a) == key(b)) {
                 let (group, ..) = key(&stream_rows[0]);
@@ -46,7 +48,7 @@ impl PostgresStore {
                     // More were asked for than there are.
                     found.put(
                         group,
-                        stream(&stream_rows[0], queue),
+                        stream(&stream_rows[0], &queue, look.tasks),
                         Ahead::new(seqs, places, i32::MAX),
                     );
                 }

@@ -8,7 +8,7 @@ use super::super::connect::Tx;
 use super::super::marks::Stretch;
 use super::super::stock::{Ahead, Shelf, first_name};
 use super::{Look, stream};
-use crate::turn::Ring;
+use crate::turn::{Name, Ring};
 
 impl PostgresStore {
     /// Probes the known streams of each queue behind their marks, and what is new between them.
@@ -23,11 +23,12 @@ impl PostgresStore {
             let (rows, whole) = self.probe_queue(tx, look, queue, ring).await?;
             // More streams of the last group may follow.
             let end = rows.last().filter(|_| !whole).map(|row| row.get::<_, String>(0));
+            let queue = Name::from(queue.as_str());
             let mut part = Shelf::new(first_name(ring), end.clone());
             for row in &rows {
                 let group: &str = row.get(0);
                 if end.as_deref() != Some(group) {
-                    part.put(group, stream(row, queue), Ahead::some());
+                    part.put(group, stream(row, &queue, look.tasks), Ahead::some());
                 }
             }
             parts.push(part);

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use bytes::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
-use crate::turn::{Ring, Stream};
+use crate::turn::{Name, Ring, Stream};
 
 /// Where a row lies. Whoever goes there checks what lies there now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(in crate::store::postgres) type Seen = (i64, Tid);
 /// One queue's part.
 #[derive(Debug, Default)]
 pub(in crate::store::postgres) struct Shelf {
-    pub(in crate::store::postgres) groups: BTreeMap<String, Vec<(Stream, Ahead)>>,
+    pub(in crate::store::postgres) groups: BTreeMap<Name, Vec<(Stream, Ahead)>>,
     /// The name with which the stretch begins.
     start: String,
     /// The name before which it ends; none: it goes all around the ring.
@@ -80,6 +80,18 @@ impl Ahead {
         }
     }
 
+    /// So many of those that were seen are gone. Says whether none is left.
+    pub(in crate::store::postgres) fn took(&mut self, jobs: usize) -> bool {
+        self.seen.drain(..jobs);
+        self.sure &= jobs == 0;
+        self.has_ended()
+    }
+
+    /// Whether there is nothing more.
+    pub(in crate::store::postgres) fn has_ended(&self) -> bool {
+        self.seen.is_empty() && !self.more
+    }
+
     /// Whether nobody knows if there is another one.
     pub(in crate::store::postgres) fn is_dry(&self) -> bool {
         self.seen.is_empty() && self.more && !self.sure
@@ -90,7 +102,7 @@ impl Ahead {
 #[derive(Clone, Debug)]
 pub(in crate::store::postgres) struct Dry {
     pub(in crate::store::postgres) queue: usize,
-    pub(in crate::store::postgres) group: String,
+    pub(in crate::store::postgres) group: Name,
     pub(in crate::store::postgres) stream: Stream,
     pub(in crate::store::postgres) last: i64,
 }
@@ -146,7 +158,7 @@ impl Shelf {
     pub(in crate::store::postgres) fn put(&mut self, group: &str, stream: Stream, ahead: Ahead) {
         match self.groups.get_mut(group) {
             Some(streams) => streams.push((stream, ahead)),
-            None => drop(self.groups.insert(group.to_owned(), vec![(stream, ahead)])),
+            None => drop(self.groups.insert(group.into(), vec![(stream, ahead)])),
         }
     }
 
@@ -169,26 +181,25 @@ impl Shelf {
     }
 
     /// The known groups from a place on, in ring order, as far as the stretch goes.
-    pub(in crate::store::postgres) fn from(&self, ring: &Ring) -> Vec<Group<'_>> {
+    pub(in crate::store::postgres) fn from(&self, ring: &Ring) -> impl Iterator<Item = Group<'_>> {
         self.after(&first_name(ring))
     }
 
     /// Those before the place: they come after what is not known yet.
-    pub(in crate::store::postgres) fn behind(&self, ring: &Ring) -> Vec<Group<'_>> {
+    pub(in crate::store::postgres) fn behind(&self, ring: &Ring) -> impl Iterator<Item = Group<'_>> {
         let place = first_name(ring);
-        let is_behind = |group: &String| {
+        let is_behind = move |group: &str| {
             if self.start > place {
-                *group >= self.start || *group < place
+                *group >= *self.start || *group < *place
             } else {
-                *group >= self.start && *group < place
+                *group >= *self.start && *group < *place
             }
         };
-        let mut groups = self.after(&self.start);
-        groups.retain(|(group, _)| self.end.is_some() && is_behind(group));
-        groups
+        let known = self.end.is_some().then(|| self.after(&self.start));
+        known.into_iter().flatten().filter(move |(group, _)| is_behind(group))
     }
 
-    fn after(&self, first: &str) -> Vec<Group<'_>> {
+    fn after(&self, first: &str) -> impl Iterator<Item = Group<'_>> + use<'_> {
         // What lies between the end of the stretch and the place is not known.
         let (up, around) = match self.end.as_deref() {
             None => (None, first),
@@ -198,9 +209,9 @@ impl Shelf {
         let up = up.map_or(Bound::Unbounded, Bound::Excluded);
         let up = self.groups.range::<str, _>((Bound::Included(first), up));
         let around = self.groups.range::<str, _>((Bound::Unbounded, Bound::Excluded(around)));
-        up.chain(around).collect()
+        up.chain(around)
     }
 }
 
 /// A group and its streams.
-pub(in crate::store::postgres) type Group<'a> = (&'a String, &'a Vec<(Stream, Ahead)>);
+pub(in crate::store::postgres) type Group<'a> = (&'a Name, &'a Vec<(Stream, Ahead)>);

@@ -1,10 +1,10 @@
 //! What a stock knows, and when it no longer does.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use super::*;
 use crate::job::Lane;
-use crate::turn::{Fairness, Scheme, Turns};
+use crate::turn::{Fairness, Scheme, Tasks, Turns};
 
 fn stream(task: &str) -> Stream {
     Stream {
@@ -52,14 +52,17 @@ fn pick(group: &str, jobs: u32, tasks: &[&str]) -> Pick {
     }
 }
 
-fn seqs(chosen: Option<Vec<Seen>>) -> Option<Vec<i64>> {
-    chosen.map(|seen| seen.into_iter().map(|(seq, _)| seq).collect())
+fn chosen(stock: &mut Stock, pick: &Pick) -> Option<Vec<i64>> {
+    let mut chosen = Vec::new();
+    let jobs = stock.choose(pick, &mut chosen);
+    assert_eq!(jobs.unwrap_or(0), chosen.len());
+    jobs.map(|_| chosen.into_iter().map(|(seq, _)| seq).collect())
 }
 
 /// Calls with a look for so many groups.
 fn looking<T>(want: u32, with: impl FnOnce(&Look<'_>) -> T) -> T {
     let turns = Turns::new(Fairness::Jobs, Scheme::default(), 1);
-    let tasks: HashSet<String> = ["t".to_owned(), "u".to_owned()].into();
+    let tasks: Tasks = ["t", "u"].map(Name::from).into_iter().collect();
     with(&Look {
         executor: uuid::Uuid::nil(),
         kind: "k",
@@ -71,16 +74,16 @@ fn looking<T>(want: u32, with: impl FnOnce(&Look<'_>) -> T) -> T {
 }
 
 fn names(peeked: &[Peeked]) -> Vec<&str> {
-    peeked[0].groups.iter().map(|c| c.group.as_str()).collect()
+    peeked[0].groups.iter().map(|c| &*c.group).collect()
 }
 
 #[test]
 fn jobs_that_were_seen_are_chosen_in_their_order_and_only_once() {
     let mut stock = stock(&[("a", &[3, 7, 9])], 3, None);
-    assert_eq!(seqs(stock.choose(&pick("a", 2, &["t"]))), Some(vec![3, 7]));
-    assert_eq!(seqs(stock.choose(&pick("a", 1, &["t"]))), Some(vec![9]));
+    assert_eq!(chosen(&mut stock, &pick("a", 2, &["t"])), Some(vec![3, 7]));
+    assert_eq!(chosen(&mut stock, &pick("a", 1, &["t"])), Some(vec![9]));
     assert_eq!(
-        seqs(stock.choose(&pick("a", 1, &["t"]))),
+        chosen(&mut stock, &pick("a", 1, &["t"])),
         None,
         "there may be more, but nobody has seen it"
     );
@@ -91,9 +94,9 @@ fn streams_of_a_lane_are_merged_as_far_as_all_of_them_are_known() {
     let mut stock = stock(&[("a", &[1, 6])], 8, None);
     stock.queues[0].put("a", stream("u"), ahead(&[2, 3], 2));
     let both = |jobs| pick("a", jobs, &["t", "u"]);
-    assert_eq!(seqs(stock.choose(&both(3))), Some(vec![1, 2, 3]));
+    assert_eq!(chosen(&mut stock, &both(3)), Some(vec![1, 2, 3]));
     assert_eq!(
-        seqs(stock.choose(&both(1))),
+        chosen(&mut stock, &both(1)),
         None,
         "what comes after 3 may be lower than 6"
     );
@@ -150,10 +153,10 @@ fn what_is_not_known_yet_is_looked_for_before_it_is_needed() {
 #[test]
 fn nothing_is_planned_beyond_a_stream_that_has_run_dry() {
     let mut stock = stock(&[("a", &[1]), ("b", &[2]), ("c", &[3])], 1, None);
-    stock.choose(&pick("b", 1, &["t"])).expect("it was seen");
+    chosen(&mut stock, &pick("b", 1, &["t"])).expect("it was seen");
     looking(3, |look| {
         let (_, dry) = stock.missing(look, &Settings::default());
-        assert_eq!((dry.len(), dry[0].group.as_str(), dry[0].last), (1, "b", 2));
+        assert_eq!((dry.len(), &*dry[0].group, dry[0].last), (1, "b", 2));
         let peeked = stock.peeked(look, &Settings::default());
         assert_eq!((names(&peeked), peeked[0].complete), (vec!["a"], false));
         // It turns out to be empty: the group is gone.
@@ -194,4 +197,29 @@ fn streams_are_read_deeper_while_nothing_comes() {
         ..standing()
     });
     assert_eq!(memory.depth(10), 1);
+}
+
+#[test]
+fn how_many_jobs_groups_have_is_learnt_where_all_of_them_were_read() {
+    let shelf = |jobs: &dyn Fn(i64) -> usize, depth| {
+        let mut shelf = Shelf::default();
+        for group in 0..100 {
+            let seqs: Vec<i64> = (0..jobs(group).min(depth) as i64).collect();
+            shelf.put(&format!("g{group}"), stream("t"), ahead(&seqs, depth as i32));
+        }
+        vec![None, Some((shelf, true))]
+    };
+    let mut memory = Memory::default();
+    memory.learn(&shelf(&|_| 3, 1), 1);
+    assert_eq!(memory.length(), None, "one job of each tells nothing");
+    memory.learn(&shelf(&|group| if group % 2 == 0 { 4 } else { 5 }, 8), 8);
+    assert_eq!(memory.length(), Some(5));
+    memory.learn(&shelf(&|group| if group % 5 == 0 { 9 } else { 1 }, 8), 8);
+    assert_eq!(memory.length(), None, "one group in five has more than were read");
+    memory.learn(&shelf(&|_| 2, 8), 8);
+    assert_eq!(memory.length(), Some(2));
+    memory.learn(&[Some((Shelf::default(), true))], 8);
+    assert_eq!(memory.length(), None, "nothing was read to its end");
+    memory.learn(&shelf(&|_| 2, 8), 8);
+    assert_eq!((memory.depth(10), memory.length()), (1, None), "something has come");
 }

@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::group::Settings;
 use crate::job::{Claimed, Lane, State};
 use crate::store::{Stood, Take, Taken};
-use crate::turn::{Pick, Ring, Stream, interleave};
+use crate::turn::{Pick, Ring, Stream, interleave, shared};
 
 /// Rows are looked for one by one: more than so many are not taken so.
 const MUCH: u32 = 16;
@@ -77,7 +77,7 @@ impl All {
         let mut left = pick.jobs;
         self.jobs
             .extract_if(.., |job| {
-                let chosen = left > 0 && job.lane == pick.lane && job.group == pick.group;
+                let chosen = left > 0 && job.lane == pick.lane && *job.group == *pick.group;
                 left -= u32::from(chosen);
                 chosen
             })
@@ -108,7 +108,7 @@ impl PostgresStore {
             state: State::Scheduled.code(),
             kind: look.kind,
             queues: look.queues,
-            tasks: look.tasks.iter().map(String::as_str).collect(),
+            tasks: look.tasks.iter().map(|task| &**task).collect(),
             most: most as i32,
             settings,
         })
@@ -233,8 +233,8 @@ fn shelved(look: &Look<'_>, ring: Ring, settings: Arc<Settings>, rows: &[Row]) -
         .map(|row| {
             let stream = Stream {
                 lane: Lane::from_code(row.get(1)).unwrap_or(Lane::Low),
-                queue: row.get(3),
-                task: row.get(4),
+                queue: row.get::<_, &str>(3).into(),
+                task: shared(row.get(4), look.tasks),
                 key: 0,
             };
             (row.get(5), stream, row.get(2))
@@ -244,7 +244,7 @@ fn shelved(look: &Look<'_>, ring: Ring, settings: Arc<Settings>, rows: &[Row]) -
     let mut shelves: Vec<Shelf> = look.queues.iter().map(|_| Shelf::default()).collect();
     for jobs in streams.chunk_by(|a, b| (a.0, &a.1) == (b.0, &b.1)) {
         let (group, stream, _) = &jobs[0];
-        if let Some(at) = look.queues.iter().position(|queue| *queue == stream.queue) {
+        if let Some(at) = look.queues.iter().position(|queue| **queue == *stream.queue) {
             let seqs: Vec<i64> = jobs.iter().map(|(.., seq)| *seq).collect();
             let places = vec![Tid::default(); seqs.len()];
             // More were asked for than there are.

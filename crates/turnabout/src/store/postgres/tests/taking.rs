@@ -1,6 +1,7 @@
 //! Taking jobs while others come and go: callers who give up, transactions that commit late.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::ops::Bound;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -15,6 +16,8 @@ cases![
     a_cap_that_is_made_between_look_and_claim_counts_what_is_claimed,
     a_place_under_a_cap_is_given_once_though_another_job_of_the_take_was_gone,
     marks_find_a_job_behind_many_streams_that_have_run_dry,
+    many_groups_with_few_jobs_take_turns,
+    a_large_group_among_many_small_ones_is_got_past,
 ];
 
 /// A future that is given up after it was polled so often.
@@ -181,4 +184,68 @@ async fn marks_find_a_job_behind_many_streams_that_have_run_dry(place: &Place) {
     let (jobs, found) = exec.try_take(1).await.expect("take works");
     assert!(found);
     assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [id]);
+}
+
+/// How often short streams were read as a whole.
+fn read_short(store: &PostgresStore) -> usize {
+    store.trial.read_short.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// Takes so many jobs at a time until there are none, and checks that groups took turns: one job each, in the order of their
+/// names, over and over, whoever has none left is passed over; and each gave its jobs in the order submitted.
+async fn drain_in_turn(place: &Place, jobs: Vec<NewJob>, mut want: impl FnMut() -> u32) -> Arc<PostgresStore> {
+    let store = place.open().await;
+    let mut waiting: BTreeMap<String, VecDeque<JobId>> = BTreeMap::new();
+    for job in &jobs {
+        waiting.entry(job.group.clone()).or_default().push_back(job.id);
+    }
+    add(&store, jobs).await;
+    let mut exec = executor(&store, &["work", "mail"]).await;
+    let mut last = String::new();
+    loop {
+        let (taken, found) = exec.try_take(want()).await.expect("take works");
+        for job in &taken {
+            let behind = (Bound::Excluded(last.as_str()), Bound::Unbounded);
+            let next = waiting.range::<str, _>(behind).next().or(waiting.iter().next());
+            last = next.expect("nothing is taken twice").0.clone();
+            assert_eq!(job.group, last, "it is the turn of {last}");
+            let group = waiting.get_mut(&last).expect("it is there");
+            assert_eq!(Some(job.id), group.pop_front());
+            if group.is_empty() {
+                waiting.remove(&last);
+            }
+        }
+        if taken.is_empty() && !found {
+            assert!(waiting.is_empty(), "{} groups were left out", waiting.len());
+            return store;
+        }
+    }
+}
+
+/// Whose turn it is does not depend on how the store looks for jobs.
+async fn many_groups_with_few_jobs_take_turns(place: &Place) {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut jobs = Vec::new();
+    for group in 0..600 {
+        for _ in 0..random.usize(1..8) {
+            jobs.push(NewJob {
+                task: if random.bool() { "work" } else { "mail" }.to_owned(),
+                ..job(&format!("g{group:03}"))
+            });
+        }
+    }
+    random.shuffle(&mut jobs);
+    let store = drain_in_turn(place, jobs, || random.u32(60..120)).await;
+    assert!(read_short(&store) > 0, "{} reads", read_short(&store));
+}
+
+/// Where a single group has more jobs than are read, nothing is known of it; others must not wait for that.
+async fn a_large_group_among_many_small_ones_is_got_past(place: &Place) {
+    let group = |n: usize| job(&format!("g{n:03}"));
+    let mut jobs: Vec<NewJob> = (0..600).flat_map(|n| [group(n), group(n), group(n)]).collect();
+    jobs.extend((0..1500).map(|_| group(400)));
+    let store = drain_in_turn(place, jobs, || 100).await;
+    assert!(read_short(&store) > 0, "{} reads", read_short(&store));
 }

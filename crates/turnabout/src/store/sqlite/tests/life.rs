@@ -43,7 +43,7 @@ impl Hand {
             number: self.number,
             kind: "kind".to_owned(),
             queues: vec!["default".to_owned()],
-            tasks: Arc::new(tasks.iter().map(|task| (*task).to_owned()).collect()),
+            tasks: Arc::new(tasks.iter().map(|task| (*task).into()).collect()),
             want,
             turns: self.turns.clone(),
         }

@@ -92,7 +92,7 @@ async fn jobs_of_unknown_tasks_are_stepped_over_at_a_cost_that_does_not_grow_wit
                 let settings = tx.settings()?;
                 let look = peek::Look {
                     ring: &crate::turn::Ring::default(),
-                    tasks: &HashSet::from(["mail".to_owned()]),
+                    tasks: &crate::turn::Tasks::from_iter(["mail".into()]),
                     settings: &settings,
                     benched: &std::collections::BTreeSet::new(),
                     window: 10,

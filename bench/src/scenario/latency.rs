@@ -15,6 +15,7 @@ const GROUPS: u64 = 100;
 const FIRST: u64 = 10;
 
 /// From before the call that submits to the start of the handler, one job after the other, with so much time between them.
+/// Beside it, how long the call took: whoever made it knows then that the job is kept.
 pub(crate) async fn run(place: &Place, jobs: u64, apart: Duration) -> Result<Measured> {
     let ceiling = ceiling::hand_over(place, jobs, apart).await?;
     let flush = ceiling::flush(place, jobs, apart).await?;
@@ -22,14 +23,16 @@ pub(crate) async fn run(place: &Place, jobs: u64, apart: Duration) -> Result<Mea
     let notes = Notes::new(FIRST + jobs, Length::Nothing);
     let executor = execute(&open.jobs, &notes, SLOTS).await?;
     idle(&executor).await;
-    let mut waits = Vec::new();
+    let (mut waits, mut told) = (Vec::new(), Vec::new());
     for n in 0..FIRST + jobs {
         let submitted = notes.now();
         open.jobs.submit(Work::new(n)).group(group(n, GROUPS)).await?;
+        let kept = notes.now();
         let ended = notes.wait_for(n + 1, Duration::from_secs(20)).await;
         ensure!(ended, "a job did not start for 20 seconds");
         if n >= FIRST {
             waits.push(notes.start(n).unwrap_or_default().saturating_sub(submitted));
+            told.push(kept.saturating_sub(submitted));
         }
         tokio::time::sleep(apart).await;
     }
@@ -43,6 +46,7 @@ pub(crate) async fn run(place: &Place, jobs: u64, apart: Duration) -> Result<Mea
         .value("p95_ms", millis(percentile(&waits, 0.95)))
         .value("p99_ms", millis(percentile(&waits, 0.99)))
         .value("max_ms", millis(percentile(&waits, 1.0)))
+        .value("told_p50_ms", millis(percentile(&told, 0.5)))
         .value("ceiling_p50_ms", millis(percentile(&ceiling.claimed, 0.5)))
         .value("ceiling_p99_ms", millis(percentile(&ceiling.claimed, 0.99)))
         .value("stored_p50_ms", millis(percentile(&ceiling.stored, 0.5)))

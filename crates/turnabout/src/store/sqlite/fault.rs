@@ -54,6 +54,23 @@ impl Broken {
         }
     }
 
+    /// It was written, but may be gone after a power failure.
+    pub(super) fn unkept(error: &std::io::Error) -> Self {
+        Self {
+            why: format!("it was written, but the disk did not say that it keeps it: {error}"),
+            transient: true,
+        }
+    }
+
+    /// The disk has failed before, and readers are in the way of making that good.
+    pub(super) fn unmended() -> Self {
+        Self {
+            why: "the disk did not keep what was written before, and the log cannot begin anew while others read it"
+                .to_owned(),
+            transient: true,
+        }
+    }
+
     /// Nobody is there to do it, and nobody will be.
     pub(super) fn closed() -> Self {
         Self {

@@ -86,7 +86,7 @@ fn connect(path: &str) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
     // Works only before the first table, and before the log: later it would take a VACUUM.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-    // A claim that is lost in a crash would let two executors run one job.
+    // What is committed is kept, before anyone sees it. (`flushing.rs` has the one exception.)
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", false)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;

@@ -13,6 +13,7 @@ use crate::lifecycle::{Policy, decide};
 use crate::turn::{Fairness, Scheme, Turns};
 
 mod claims;
+mod flushing;
 mod life;
 mod plans;
 mod standing;

@@ -185,7 +185,7 @@ impl Store for SqliteStore {
     async fn submit_portion(&self, jobs: Vec<NewJob>, mut leg: Leg) -> Result<Vec<Result<Submitted>>> {
         // One after the other they come into the line, and stay in that order.
         leg.until_begun().await;
-        // Nobody is told of a job before it is kept, but one that comes alone may be at work by then.
+        // Whoever submits is told when the job is kept, but one that comes alone may be at work by then.
         let alone = jobs.len() == 1;
         let submit = move |tx: &mut Tx<'_>| {
             leg.begin();

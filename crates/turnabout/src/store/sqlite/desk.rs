@@ -259,10 +259,10 @@ impl Desk {
                     outbox.send(&self.signals);
                 }
                 if line.is_empty() && orders.stand() {
-                    self.keep(&connection);
-                    // What comes next is probably a job that comes alone.
-                    if let Some(log) = &mut log {
-                        let _ = log.prepare(&connection, true);
+                    // What comes next is probably a job that comes alone. A log that is not on the disk stays out of the file.
+                    let prepared = log.as_mut().map_or(Ok(()), |log| log.prepare(&connection, true));
+                    if prepared.is_ok() {
+                        self.keep(&connection);
                     }
                 }
             }

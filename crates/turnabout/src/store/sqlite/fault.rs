@@ -38,7 +38,7 @@ impl Fault {
     }
 }
 
-/// Why nothing of a whole batch was written. Everyone in it is told.
+/// Why nothing of a whole batch was written, or kept. Everyone in it is told.
 #[derive(Clone, Debug)]
 pub(super) struct Broken {
     why: String,
@@ -58,15 +58,6 @@ impl Broken {
     pub(super) fn unkept(error: &std::io::Error) -> Self {
         Self {
             why: format!("it was written, but the disk did not say that it keeps it: {error}"),
-            transient: true,
-        }
-    }
-
-    /// The disk has failed before, and readers are in the way of making that good.
-    pub(super) fn unmended() -> Self {
-        Self {
-            why: "the disk did not keep what was written before, and the log cannot begin anew while others read it"
-                .to_owned(),
             transient: true,
         }
     }

@@ -5,11 +5,15 @@
 //! the job is on its way to its handler already; whoever submitted it is told when it is kept (docs/adr/0025).
 
 use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use rusqlite::Connection;
 
 use super::fault::Broken;
+
+/// So many bytes of the log are written anew at a time.
+const PORTION: usize = 1 << 20;
 
 /// The log of a file that one thread writes to.
 pub(super) struct Log {
@@ -41,7 +45,7 @@ impl Log {
     /// Before a transaction: whether its commit leaves the flush to us.
     pub(super) fn prepare(&mut self, connection: &Connection, ours: bool) -> Result<(), Broken> {
         if self.doubtful {
-            self.begin_anew(connection)?;
+            self.mend(connection)?;
         }
         if self.ours != ours {
             // Not a statement to be kept: it acts while it is prepared.
@@ -57,26 +61,44 @@ impl Log {
 
     /// All that was committed is on the disk.
     pub(super) fn flush(&mut self) -> Result<(), Broken> {
-        #[cfg(test)]
-        let kept = self.trial.pass().and_then(|()| self.file.sync_data());
-        #[cfg(not(test))]
-        let kept = self.file.sync_data();
-        kept.map_err(|error| {
+        self.sync().map_err(|error| {
             self.doubtful = true;
             tracing::warn!(%error, "the disk could not keep what was written");
             Broken::unkept(&error)
         })
     }
 
-    /// Puts all of the log into the file, and flushes that: then nothing depends on what the disk has of the log.
-    fn begin_anew(&mut self, connection: &Connection) -> Result<(), Broken> {
-        let busy = connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get::<_, bool>(0))?;
-        if busy {
-            return Err(Broken::unmended());
-        }
+    fn sync(&self) -> io::Result<()> {
+        #[cfg(test)]
+        self.trial.pass()?;
+        self.file.sync_data()
+    }
+
+    /// Writes all of the log once more and flushes it: what a flush has failed to keep is not tried again by itself. Nobody
+    /// else writes meanwhile.
+    fn mend(&mut self, connection: &Connection) -> Result<(), Broken> {
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        let mended = self.rewrite().and_then(|()| self.sync());
+        connection.execute_batch("ROLLBACK")?;
+        mended.map_err(|error| Broken::unkept(&error))?;
         self.doubtful = false;
-        tracing::info!("the log has begun anew; what was written is kept");
+        tracing::info!("the disk keeps what was written");
         Ok(())
+    }
+
+    fn rewrite(&mut self) -> io::Result<()> {
+        let mut bytes = vec![0; PORTION];
+        let mut at = 0;
+        loop {
+            self.file.seek(SeekFrom::Start(at))?;
+            let read = self.file.read(&mut bytes)?;
+            if read == 0 {
+                return Ok(());
+            }
+            self.file.seek(SeekFrom::Start(at))?;
+            self.file.write_all(&bytes[..read])?;
+            at += read as u64;
+        }
     }
 
     #[cfg(test)]

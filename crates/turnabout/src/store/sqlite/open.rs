@@ -57,10 +57,12 @@ pub(super) fn open(path: &str) -> Result<Opened> {
             Ok(reader)
         })
         .map_err(|e| explained(path, e))?;
+    // Beside the file itself, wherever a link to it may be.
+    let log = PathBuf::from(format!("{}-wal", writer.path().unwrap_or(path)));
     Ok(Opened {
         writer,
         reader: Some(reader),
-        log: Some(PathBuf::from(format!("{path}-wal"))),
+        log: Some(log),
     })
 }
 

@@ -103,7 +103,21 @@ macro_rules! whole {
     };
 }
 
-pub(crate) use {by_marks, cases, in_memory, whole};
+/// Makes one more test of each case: on `PostgreSQL`, where all streams are taken for short ones. Some must have been read as
+/// such by the end.
+macro_rules! short {
+    ($($case:ident),+ $(,)?) => {
+        #[cfg(feature = "postgres")]
+        mod postgres_short {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                $crate::store::conformance::world::on_postgres_short(super::$case).await;
+            })+
+        }
+    };
+}
+
+pub(crate) use {by_marks, cases, in_memory, short, whole};
 
 /// The seeds of a random case: a few that never change, and as many as `TURNABOUT_SEEDS` asks for.
 pub(crate) fn seeds(usual: u64) -> std::ops::Range<u64> {

@@ -27,8 +27,8 @@ enum Ground {
         url: String,
         schema: String,
         way: Way,
-        /// Of each store that was opened: how many takes had all that was ready at once.
-        whole: std::sync::Mutex<Vec<Arc<std::sync::atomic::AtomicUsize>>>,
+        /// Of each store that was opened: how many takes went that way, as far as that is counted.
+        counts: std::sync::Mutex<Vec<Arc<std::sync::atomic::AtomicUsize>>>,
     },
 }
 
@@ -41,6 +41,8 @@ enum Way {
     ByMarks,
     /// Every take tries to have all that is ready at once.
     Whole,
+    /// All streams are taken for short ones.
+    Short,
 }
 
 /// A store of its own for one case.
@@ -86,6 +88,12 @@ pub(crate) async fn on_postgres_whole(case: impl AsyncFn(&World)) {
     in_a_schema(case, Way::Whole).await;
 }
 
+/// As if all streams were short, so that the rest of the ring is read as it lies.
+#[cfg(feature = "postgres")]
+pub(crate) async fn on_postgres_short(case: impl AsyncFn(&World)) {
+    in_a_schema(case, Way::Short).await;
+}
+
 #[cfg(feature = "postgres")]
 async fn in_a_schema(case: impl AsyncFn(&World), way: Way) {
     use futures_util::FutureExt as _;
@@ -96,18 +104,21 @@ async fn in_a_schema(case: impl AsyncFn(&World), way: Way) {
         url: url.clone(),
         schema: schema.clone(),
         way,
-        whole: std::sync::Mutex::default(),
+        counts: std::sync::Mutex::default(),
     })
     .await;
     let outcome = std::panic::AssertUnwindSafe(case(&world)).catch_unwind().await;
-    let whole = world.ground.taken_whole();
+    let went = world.ground.went();
     drop(world);
     drop_schema(&url, &schema).await;
     if let Err(panic) = outcome {
         std::panic::resume_unwind(panic);
     }
-    println!("{whole} takes had all that was ready");
-    assert!(way != Way::Whole || whole > 0, "no take had all that was ready");
+    println!("{went} looks and takes went this way: {way:?}");
+    assert!(
+        !matches!(way, Way::Whole | Way::Short) || went > 0,
+        "none went this way: {way:?}"
+    );
 }
 
 /// A server on which tests may do what they like.
@@ -277,7 +288,7 @@ impl Ground {
                 url,
                 schema,
                 way,
-                whole,
+                counts,
             } => {
                 let options = StoreOptions {
                     schema: schema.clone(),
@@ -286,19 +297,23 @@ impl Ground {
                 let store = crate::store::postgres::PostgresStore::open(url, options)
                     .await
                     .expect("the store opens");
-                store.trial.say(*way == Way::ByMarks, *way == Way::Whole);
-                let taken = Arc::clone(&store.trial.taken_whole);
-                whole.lock().expect("nobody panicked").push(taken);
+                let trial = &store.trial;
+                trial.say(*way == Way::ByMarks, *way == Way::Whole, *way == Way::Short);
+                let count = match way {
+                    Way::Short => &trial.read_short,
+                    _ => &trial.taken_whole,
+                };
+                counts.lock().expect("nobody panicked").push(Arc::clone(count));
                 store
             }
         }
     }
 
-    /// How many takes had all that was ready at once.
+    /// How many looks or takes went the way that this is about.
     #[cfg(feature = "postgres")]
-    fn taken_whole(&self) -> usize {
-        let Self::Postgres { whole, .. } = self else { return 0 };
-        let counts = whole.lock().expect("nobody panicked");
+    fn went(&self) -> usize {
+        let Self::Postgres { counts, .. } = self else { return 0 };
+        let counts = counts.lock().expect("nobody panicked");
         counts
             .iter()
             .map(|n| n.load(std::sync::atomic::Ordering::Relaxed))

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed};
 use super::marks::Marks;
-use super::stock::{Ahead, Dry, Memory, Shelf, Standing, Stock, Tid, Way, first_name};
+use super::stock::{Ahead, Dry, Memory, Part, Shelf, Standing, Stock, Tid, Way, first_name};
 use super::take::Unwritten;
 use crate::error::{Error, Result};
 use crate::group::Settings;
@@ -78,8 +78,8 @@ impl<'a> Look<'a> {
     }
 }
 
-/// What was found on parts of the queues, each with whether that is all there is to know of it.
-type Parts = Vec<Option<(Shelf, bool)>>;
+/// What was found on parts of the queues.
+type Parts = Vec<Option<Part>>;
 
 /// How a look goes about it.
 enum Plan {
@@ -118,7 +118,9 @@ impl PostgresStore {
             Plan::Known(stock, ..) => stock.groups() + look.window(),
             _ => look.window(),
         };
-        let (depth, length) = self.memory(look.executor, |memory| (memory.depth(groups), memory.length()));
+        let (depth, length) = self.memory(look.executor, |memory| (memory.depth(groups), memory.length(groups)));
+        #[cfg(test)]
+        let length = self.trial.length().or(length);
         // Sent together, answered in order: one round trip. By marks it takes two, since the place must be known.
         let (opened, caught_up, locked, refilled, walked, glanced) = futures_util::join!(
             tx.open(Mode::Forgettable),
@@ -167,7 +169,8 @@ impl PostgresStore {
         };
         self.memory(look.executor, |memory| memory.note(standing));
         let (parts, mut version) = walked.map_err(&failed)?;
-        self.memory(look.executor, |memory| memory.learn(&parts, depth));
+        let is_useful = |task: &str| look.is_useful(task, &settings);
+        self.memory(look.executor, |memory| memory.learn(&parts, depth, is_useful));
         let (all, glanced) = glanced.map_err(&failed)?;
         let skipped = look.skipped(&settings);
         let probed = matches!(plan, Plan::Probe);
@@ -176,8 +179,8 @@ impl PostgresStore {
                 if settings.version == version && stock.stands(standing, &ring, &skipped) =>
             {
                 for (queue, part) in parts.into_iter().enumerate() {
-                    if let Some((part, _)) = part {
-                        stock.extend(queue, part);
+                    if let Some(part) = part {
+                        stock.extend(queue, part.shelf);
                     }
                 }
                 stock.refill(dry, refilled.map_err(&failed)?);
@@ -273,11 +276,11 @@ impl PostgresStore {
         // How many jobs are read at the most, where streams are short and none is stepped over.
         let most = |way: &Way| {
             let length = length.filter(|_| way.from.is_some() && skipped.is_empty())?;
-            Some(short::most(look.window(), length))
+            Some((short::most(look.window(), length), length))
         };
         let walks = try_join_all(look.queues.iter().zip(ways).map(|(queue, way)| async {
             let Some(way) = way else { return Ok(Vec::new()) };
-            if let Some(most) = most(way) {
+            if let Some((most, _)) = most(way) {
                 return self.read_short(tx, queue, way, most).await;
             }
             let params: [&(dyn ToSql + Sync); 10] = [
@@ -304,8 +307,8 @@ impl PostgresStore {
             };
             version = head.get::<_, Vec<i64>>(5).first().copied().unwrap_or(-1);
             parts.push(Some(match most(way) {
-                Some(most) => short::shelf(queue, look.tasks, way, rows, most),
-                None => shelf(queue, look.tasks, way, rows, steps, &skipped, depth),
+                Some((most, length)) => short::part(queue, look.tasks, way, rows, most, length),
+                None => part(queue, look.tasks, way, rows, steps, &skipped, depth),
             }));
         }
         Ok((parts, version))
@@ -362,8 +365,8 @@ impl PostgresStore {
     }
 }
 
-/// What a walk found on a part of a queue, and whether that is all there is to know of it.
-fn shelf(
+/// What a walk found on a part of a queue.
+fn part(
     queue: &str,
     tasks: &Tasks,
     way: &Way,
@@ -371,7 +374,7 @@ fn shelf(
     steps: i32,
     skipped: &BTreeSet<String>,
     depth: i32,
-) -> (Shelf, bool) {
+) -> Part {
     let queue = Name::from(queue);
     let last = rows.last();
     let beyond = last.is_some_and(|row| row.get(3));
@@ -397,7 +400,11 @@ fn shelf(
             Ahead::new(row.get(5), row.get(6), depth),
         );
     }
-    (shelf, cut || !out_of_steps)
+    Part {
+        shelf,
+        keeps: cut || !out_of_steps,
+        sparse: false,
+    }
 }
 
 /// A stock of what walks have found from the place on.
@@ -406,8 +413,8 @@ fn stocked(standing: Standing, skipped: BTreeSet<String>, ring: &Ring, parts: Pa
     let shelves = parts
         .into_iter()
         .map(|part| {
-            let (mut shelf, whole) = part.unwrap_or_default();
-            settled &= whole;
+            let Part { mut shelf, keeps, .. } = part.unwrap_or_default();
+            settled &= keeps;
             shelf.begin(first_name(ring));
             shelf
         })

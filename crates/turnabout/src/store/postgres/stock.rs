@@ -15,7 +15,7 @@ mod shelf;
 #[cfg(test)]
 mod tests;
 
-pub(super) use shelf::{Ahead, Dry, Seen, Shelf, Tid, Way, first_name};
+pub(super) use shelf::{Ahead, Dry, Part, Seen, Shelf, Tid, Way, first_name};
 
 /// How long a stock is trusted, whatever `lock_ring.sql` says.
 const LIFE: Duration = Duration::from_secs(5);
@@ -344,6 +344,8 @@ pub(super) struct Memory {
     depth: i32,
     /// How many jobs the groups had that were read last, if those were all.
     length: Option<usize>,
+    /// Whether a few groups have many, so that streams are not read as short ones for now.
+    uneven: bool,
 }
 
 impl Memory {
@@ -367,7 +369,9 @@ impl Memory {
     /// What the last take left, if it may still be of use, and whether that was nothing.
     pub(super) fn enter(&mut self) -> (Option<Stock>, bool) {
         let empty = std::mem::take(&mut self.empty);
-        (self.stock.take().filter(Stock::keeps), empty)
+        let stock = self.stock.take().filter(Stock::keeps);
+        self.uneven &= stock.is_some();
+        (stock, empty)
     }
 
     /// How deep to read streams now: the deeper the longer nothing has come, as far as so many groups leave room.
@@ -382,27 +386,37 @@ impl Memory {
         self.depth
     }
 
-    /// How many jobs a group has, where its streams are short: all of them were read ahead.
-    pub(super) fn length(&self) -> Option<usize> {
+    /// How many jobs a group has, where its streams are short and so many groups leave room for all of them.
+    pub(super) fn length(&self, groups: usize) -> Option<usize> {
         self.length
+            .filter(|length| !self.uneven && length.saturating_mul(groups) <= MOST)
     }
 
-    /// These parts of the queues were read so deep.
-    pub(super) fn learn(&mut self, parts: &[Option<(Shelf, bool)>], depth: i32) {
-        let groups = || parts.iter().flatten().flat_map(|(shelf, _)| shelf.groups.values());
-        let (mut jobs, mut long) = (0, 0);
-        for (_, ahead) in groups().flatten() {
-            jobs += ahead.seen.len();
-            long += usize::from(ahead.more || ahead.seen.len() > DEEPEST as usize);
+    /// These parts of the queues were read so deep. Of streams that are not useful, no more than one job was told.
+    pub(super) fn learn(&mut self, parts: &[Option<Part>], depth: i32, is_useful: impl Fn(&str) -> bool) {
+        let read = || parts.iter().flatten();
+        if read().next().is_none() {
+            return;
         }
-        match groups().count() {
-            // Where a single group had more than was read, only steps get past it.
-            0 => self.length = None,
-            // Of a single job nothing can be told, and of few groups little.
-            known if depth > 1 && known >= ENOUGH => {
-                self.length = (long * 10 <= known).then(|| jobs.div_ceil(known));
+        if read().any(|part| part.sparse) {
+            (self.length, self.uneven) = (None, true);
+            return;
+        }
+        let (mut groups, mut jobs, mut streams, mut long) = (0, 0, 0, 0);
+        for known in read().flat_map(|part| part.shelf.groups.values()) {
+            groups += 1;
+            for (stream, ahead) in known {
+                streams += 1;
+                jobs += ahead.seen.len();
+                let all = !ahead.more && ahead.seen.len() <= DEEPEST as usize && is_useful(&stream.task);
+                long += usize::from(!all);
             }
-            _ => {}
+        }
+        // Of a single job nothing can be told, and of few groups little.
+        if depth == 1 {
+            self.length = None;
+        } else if groups >= ENOUGH {
+            self.length = (long * 10 <= streams).then(|| jobs.div_ceil(groups));
         }
     }
 

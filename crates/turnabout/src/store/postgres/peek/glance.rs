@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 
 use super::super::PostgresStore;
 use super::super::connect::Tx;
-use super::super::stock::{Ahead, Shelf};
+use super::super::stock::{Ahead, Part, Shelf};
 use super::{Look, Parts, stream};
 use crate::group::Settings;
 use crate::job::Lane;
@@ -53,7 +53,11 @@ impl PostgresStore {
                     );
                 }
             }
-            parts.push(Some((found, true)));
+            parts.push(Some(Part {
+                shelf: found,
+                keeps: true,
+                sparse: false,
+            }));
         }
         Ok((is_all.then_some(parts), version))
     }

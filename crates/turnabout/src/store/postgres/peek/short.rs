@@ -6,13 +6,16 @@ use tokio_postgres::types::ToSql;
 
 use super::super::PostgresStore;
 use super::super::connect::Tx;
-use super::super::stock::{Ahead, Shelf, Way};
+use super::super::stock::{Ahead, Part, Shelf, Way};
 use super::stream;
 use crate::turn::{Name, Tasks};
 
+/// The place in the ring is locked meanwhile: this takes about 20 ms.
+const MOST: usize = 20_000;
+
 /// How many jobs to read for so many groups that have so many each: a tenth more, since some have more.
-pub(super) fn most(window: usize, length: usize) -> i32 {
-    i32::try_from(window.saturating_mul(length) / 10 * 11 + 100).unwrap_or(i32::MAX)
+pub(super) fn most(window: usize, length: usize) -> i64 {
+    (window.saturating_mul(length) / 10 * 11 + 100).min(MOST) as i64
 }
 
 impl PostgresStore {
@@ -22,18 +25,19 @@ impl PostgresStore {
         tx: &Tx,
         queue: &str,
         way: &Way,
-        most: i32,
+        most: i64,
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         #[cfg(test)]
         self.trial.read_short.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let from = way.from.as_deref().unwrap_or_default();
-        let params: [&(dyn ToSql + Sync); 4] = [&queue, &from, &way.upto, &i64::from(most)];
+        let (from, around) = (way.from.as_deref(), way.around.as_deref());
+        let (from, around) = (from.unwrap_or_default(), around.unwrap_or_default());
+        let params: [&(dyn ToSql + Sync); 5] = [&queue, &from, &way.upto, &most, &around];
         tx.query(&self.sql.peek_short, &params).await
     }
 }
 
-/// What was read of a part of a queue, and whether that is all there is to know of it.
-pub(super) fn shelf(queue: &str, tasks: &Tasks, way: &Way, rows: &[Row], most: i32) -> (Shelf, bool) {
+/// What was read of a part of a queue, `length` jobs a group being expected.
+pub(super) fn part(queue: &str, tasks: &Tasks, way: &Way, rows: &[Row], most: i64, length: usize) -> Part {
     let queue = Name::from(queue);
     let read: Vec<(&str, Ahead)> = rows
         .iter()
@@ -41,20 +45,19 @@ pub(super) fn shelf(queue: &str, tasks: &Tasks, way: &Way, rows: &[Row], most: i
         .map(|row| (row.get(0), Ahead::new(row.get(5), row.get(6), i32::MAX)))
         .collect();
     let jobs: usize = read.iter().map(|(_, ahead)| ahead.seen.len()).sum();
-    let last = read.last().map(|(group, _)| *group).filter(|_| jobs >= most as usize);
-    let around = way.around.as_deref().unwrap_or_default();
-    let end = match last {
-        Some(last) => Some(last.to_owned()),
-        // The way around is left to the next look.
-        None if !around.is_empty() => Some(String::new()),
-        None => None,
-    };
-    let mut shelf = Shelf::new(way.from.clone().unwrap_or_default(), end);
+    let last = read.last().map(|(group, _)| *group).filter(|_| jobs as i64 >= most);
+    let mut shelf = Shelf::new(way.from.clone().unwrap_or_default(), last.map(str::to_owned));
     for (row, (group, ahead)) in rows.iter().zip(read) {
         // What is known of a group must be all of it.
         if last != Some(group) {
             shelf.put(group, stream(row, &queue, tasks), ahead);
         }
     }
-    (shelf, true)
+    // Where a few groups have many jobs, steps get past them.
+    let sparse = last.is_some() && 2 * (shelf.groups.len() * length) < jobs;
+    Part {
+        shelf,
+        keeps: true,
+        sparse,
+    }
 }

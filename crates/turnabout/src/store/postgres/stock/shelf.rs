@@ -48,6 +48,16 @@ pub(in crate::store::postgres) struct Shelf {
     pub(in crate::store::postgres) end: Option<String>,
 }
 
+/// What was found on a part of a queue.
+#[derive(Debug, Default)]
+pub(in crate::store::postgres) struct Part {
+    pub(in crate::store::postgres) shelf: Shelf,
+    /// Whether that is all there is to know of it.
+    pub(in crate::store::postgres) keeps: bool,
+    /// Whether its streams were taken for short, and far fewer groups than that were found.
+    pub(in crate::store::postgres) sparse: bool,
+}
+
 /// The first jobs of a stream.
 #[derive(Debug, Default)]
 pub(in crate::store::postgres) struct Ahead {
@@ -63,6 +73,7 @@ pub(in crate::store::postgres) struct Ahead {
 impl Ahead {
     /// These were seen when so many were asked for.
     pub(in crate::store::postgres) fn new(seqs: Vec<i64>, places: Vec<Tid>, depth: i32) -> Self {
+        debug_assert!(seqs.is_sorted(), "jobs are told in the order of their lane");
         Self {
             more: seqs.len() >= depth as usize,
             sure: true,

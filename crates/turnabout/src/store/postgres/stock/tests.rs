@@ -201,25 +201,46 @@ fn streams_are_read_deeper_while_nothing_comes() {
 
 #[test]
 fn how_many_jobs_groups_have_is_learnt_where_all_of_them_were_read() {
-    let shelf = |jobs: &dyn Fn(i64) -> usize, depth| {
+    let read = |jobs: &dyn Fn(i64) -> usize, depth: i32, sparse| {
         let mut shelf = Shelf::default();
         for group in 0..100 {
-            let seqs: Vec<i64> = (0..jobs(group).min(depth) as i64).collect();
-            shelf.put(&format!("g{group}"), stream("t"), ahead(&seqs, depth as i32));
+            let seqs: Vec<i64> = (0..jobs(group).min(depth as usize) as i64).collect();
+            shelf.put(&format!("g{group}"), stream("t"), ahead(&seqs, depth));
         }
-        vec![None, Some((shelf, true))]
+        let part = Part {
+            shelf,
+            keeps: true,
+            sparse,
+        };
+        vec![None, Some(part)]
     };
+    let useful = |task: &str| task == "t";
     let mut memory = Memory::default();
-    memory.learn(&shelf(&|_| 3, 1), 1);
-    assert_eq!(memory.length(), None, "one job of each tells nothing");
-    memory.learn(&shelf(&|group| if group % 2 == 0 { 4 } else { 5 }, 8), 8);
-    assert_eq!(memory.length(), Some(5));
-    memory.learn(&shelf(&|group| if group % 5 == 0 { 9 } else { 1 }, 8), 8);
-    assert_eq!(memory.length(), None, "one group in five has more than were read");
-    memory.learn(&shelf(&|_| 2, 8), 8);
-    assert_eq!(memory.length(), Some(2));
-    memory.learn(&[Some((Shelf::default(), true))], 8);
-    assert_eq!(memory.length(), None, "nothing was read to its end");
-    memory.learn(&shelf(&|_| 2, 8), 8);
-    assert_eq!((memory.depth(10), memory.length()), (1, None), "something has come");
+    memory.learn(&read(&|_| 3, 1, false), 1, useful);
+    assert_eq!(memory.length(100), None, "one job of each tells nothing");
+    memory.learn(&read(&|group| if group % 2 == 0 { 4 } else { 5 }, 8, false), 8, useful);
+    assert_eq!(memory.length(100), Some(5));
+    assert_eq!(memory.length(MOST / 4), None, "so many groups leave no room");
+    memory.learn(&[None], 8, useful);
+    assert_eq!(memory.length(100), Some(5), "nothing was read");
+    memory.learn(&read(&|group| if group % 5 == 0 { 9 } else { 1 }, 8, false), 8, useful);
+    assert_eq!(memory.length(100), None, "one group in five has more than were read");
+    memory.learn(&read(&|_| 1, 8, false), 8, |_| false);
+    assert_eq!(
+        memory.length(100),
+        None,
+        "of jobs that nobody here runs only the first was told"
+    );
+    memory.learn(&read(&|_| 2, 8, false), 8, useful);
+    assert_eq!(memory.length(100), Some(2));
+    memory.learn(&read(&|_| 2, 8, true), 8, useful);
+    memory.learn(&read(&|_| 2, 8, false), 8, useful);
+    assert_eq!(
+        memory.length(100),
+        None,
+        "a few groups have many: not again with this stock"
+    );
+    memory.enter();
+    assert_eq!(memory.length(100), Some(2));
+    assert_eq!((memory.depth(10), memory.length(100)), (1, None), "something has come");
 }

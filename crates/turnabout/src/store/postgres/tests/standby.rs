@@ -30,7 +30,7 @@ cases![
 /// However long looks take, this store's executors may have all that is ready.
 async fn open(place: &Place) -> Arc<PostgresStore> {
     let store = place.open().await;
-    store.trial.say(false, true);
+    store.trial.say(false, true, false);
     store
 }
 
@@ -54,7 +54,7 @@ async fn brought(mut standing: Standing<'_>) -> Option<Vec<JobId>> {
 }
 
 fn heard_ready(signals: &mut broadcast::Receiver<Signal>) -> bool {
-    std::iter::from_fn(|| signals.try_recv().ok()).any(|signal| signal == Signal::Ready)
+    std::iter::from_fn(|| signals.try_recv().ok()).any(|signal| signal.is_ready())
 }
 
 async fn a_job_is_taken_by_the_statement_that_stores_it(place: &Place) {

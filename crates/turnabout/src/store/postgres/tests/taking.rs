@@ -170,7 +170,7 @@ async fn a_place_under_a_cap_is_given_once_though_another_job_of_the_take_was_go
 
 async fn marks_find_a_job_behind_many_streams_that_have_run_dry(place: &Place) {
     let store = place.open().await;
-    store.trial.say(true, false);
+    store.trial.say(true, false, false);
     let mut exec = executor(&store, &["work"]).await;
     // While someone is about to bring jobs, nothing is remembered but the marks.
     let client = place.client().await;

@@ -20,7 +20,7 @@ cases![
 /// Every take of this store tries to have all that is ready.
 async fn greedy(place: &Place) -> Arc<PostgresStore> {
     let store = place.open().await;
-    store.trial.say(false, true);
+    store.trial.say(false, true, false);
     store
 }
 

@@ -187,6 +187,7 @@ impl<'a> Claimer<'a> {
         self.book();
         // What has come by now is there to be taken.
         let _ = life.arrivals.notified().now_or_never();
+        let _ = life.newcomers.notified().now_or_never();
         self.newcomers.asked();
         if life.place_freed.swap(false, Relaxed) {
             self.turns.forgive();
@@ -320,17 +321,11 @@ impl<'a> Claimer<'a> {
         }
         let accounts = life.plan.fairness != Fairness::Jobs;
         let gives_way = queued && life.hand.gives_way();
-        let rest = self.newcomers.rest();
-        let arrival = async {
-            if !rest.is_zero() {
-                tokio::time::sleep(rest).await;
-            }
-            life.arrivals.notified().await;
-        };
+        let news = self.newcomers.hear(life);
         tokio::select! {
             () = life.closing.cancelled() => {}
             () = life.hand.room.notified() => {}
-            () = arrival, if gives_way => self.newcomers.come(),
+            known = news, if gives_way => self.newcomers.come(known),
             () = life.sleep_until(self.still.1 + STALE), if queued => {
                 if life.hand.starts() == starts {
                     for held in life.hand.give_back(0) {

@@ -361,6 +361,12 @@ impl Hand {
         self.overtaken.load(Relaxed)
     }
 
+    /// Whether one of these groups has nothing that waits here.
+    pub(super) fn lacks(&self, groups: &[String]) -> bool {
+        let queue = self.queue();
+        groups.iter().any(|group| !queue.has(group.as_str()))
+    }
+
     /// Whether a job of a group that has nothing in hand would start before some that are.
     pub(super) fn gives_way(&self) -> bool {
         self.queue().gives_way()

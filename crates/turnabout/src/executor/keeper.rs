@@ -260,8 +260,13 @@ pub(super) async fn hear(life: Arc<Life>) {
     let mut caught_up = Instant::now();
     loop {
         match signals.recv().await {
-            Ok(Signal::Ready) => {
-                life.arrivals.notify_one();
+            Ok(signal @ (Signal::Ready | Signal::Came(_))) => {
+                match &signal {
+                    Signal::Came(groups) if life.hand.lacks(groups) => life.newcomers.notify_one(),
+                    // Those groups have enough in hand.
+                    Signal::Came(_) => {}
+                    _ => life.arrivals.notify_one(),
+                }
                 if !life.store.serves() {
                     life.ready.notify_one();
                 }

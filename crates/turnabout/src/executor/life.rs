@@ -48,6 +48,8 @@ pub(super) struct Life {
     pub(super) ready: Notify,
     /// The same, also where the store serves those who sleep: for who has jobs in hand.
     pub(super) arrivals: Notify,
+    /// Jobs have become ready of groups that have nothing in hand.
+    pub(super) newcomers: Notify,
     /// A hook may be owed.
     pub(super) owed: Notify,
     /// Held by whoever runs hooks.
@@ -117,6 +119,7 @@ impl Life {
             beat: AtomicI64::new(0),
             ready: Notify::new(),
             arrivals: Notify::new(),
+            newcomers: Notify::new(),
             owed: Notify::new(),
             paying: tokio::sync::Mutex::new(()),
             beat_now: Notify::new(),

@@ -2,73 +2,120 @@
 
 use std::time::{Duration, Instant};
 
-use super::life::Backoff;
+use tokio::sync::Notify;
+
+use super::life::{Backoff, Life};
 use crate::turn::Pace;
 use crate::turn::pace::Load;
 
 /// What the claimer does about jobs that come while enough is in hand.
 pub(super) struct Newcomers {
-    /// Whether some have come.
-    came: bool,
-    /// Whether the present take is for their sake.
-    taking: bool,
-    /// When the next such take may be.
+    /// Whether some have come, and whether they are known to be of groups that have nothing in hand.
+    came: Option<bool>,
+    /// The same of those for whose sake the present take is.
+    taking: Option<bool>,
+    /// Jobs have come, and nobody knows whose.
+    unknown: Pause,
+    /// Jobs have come of groups that have nothing in hand. Others may have taken them.
+    known: Pause,
+}
+
+/// When there may be a take again that is for their sake.
+struct Pause {
     from: Option<Instant>,
     vain: Backoff,
 }
 
-impl Newcomers {
-    pub(super) fn new() -> Self {
+impl Pause {
+    fn new() -> Self {
         Self {
-            came: false,
-            taking: false,
             from: None,
             // About as often as takes that are in time, at the most.
             vain: Backoff::new(Duration::from_millis(1), Duration::from_millis(8)),
         }
     }
 
-    /// How long there may be no take for their sake.
-    pub(super) fn rest(&self) -> Duration {
+    /// Waits until it is over, and then for news.
+    fn then<'a>(&self, news: &'a Notify) -> impl Future<Output = ()> + use<'a> {
+        let rest = self.rest();
+        async move {
+            if !rest.is_zero() {
+                tokio::time::sleep(rest).await;
+            }
+            news.notified().await;
+        }
+    }
+
+    fn rest(&self) -> Duration {
         self.from
             .map_or(Duration::ZERO, |from| from.saturating_duration_since(Instant::now()))
     }
 
-    pub(super) fn come(&mut self) {
-        self.came = true;
+    /// A take is over that was for their sake, and has brought newcomers or not.
+    fn took(&mut self, newcomers: bool) {
+        if newcomers {
+            self.vain.reset();
+            self.from = None;
+        } else {
+            self.from = Some(Instant::now() + self.vain.step());
+        }
+    }
+}
+
+impl Newcomers {
+    pub(super) fn new() -> Self {
+        Self {
+            came: None,
+            taking: None,
+            unknown: Pause::new(),
+            known: Pause::new(),
+        }
+    }
+
+    /// Waits until jobs come that may be for somebody who has nothing in hand; tells whether that is known.
+    pub(super) fn hear<'a>(&self, life: &'a Life) -> impl Future<Output = bool> + use<'a> {
+        let (unknown, known) = (self.unknown.then(&life.arrivals), self.known.then(&life.newcomers));
+        async move {
+            tokio::select! {
+                () = known => true,
+                () = unknown => false,
+            }
+        }
+    }
+
+    pub(super) fn come(&mut self, known: bool) {
+        self.came = Some(known || self.came == Some(true));
     }
 
     /// Whether some have come, and wait for room.
     pub(super) fn wait(&self) -> bool {
-        self.came
+        self.came.is_some()
     }
 
     /// How many jobs to ask for, where the pace alone would ask for none.
     pub(super) fn want(&mut self, pace: &Pace, load: Load) -> usize {
-        if !self.came {
+        if self.came.is_none() {
             return 0;
         }
         let want = pace.want_early(load);
-        self.taking = want > 0;
+        self.taking = self.came.filter(|_| want > 0);
         want
     }
 
     /// The store is asked for jobs, those who have come among them.
     pub(super) fn asked(&mut self) {
-        self.came = false;
+        self.came = None;
     }
 
     /// A take has ended, and has brought newcomers or not. Says whether it was for their sake. If so, and there were none,
     /// the next one has to wait: what has come may be for other executors, or of groups that have enough in hand.
     pub(super) fn took(&mut self, newcomers: bool) -> bool {
-        let early = std::mem::take(&mut self.taking);
-        if early && newcomers {
-            self.vain.reset();
-            self.from = None;
-        } else if early {
-            self.from = Some(Instant::now() + self.vain.step());
+        match self.taking.take() {
+            None => return false,
+            Some(true) => self.known.took(newcomers),
+            Some(false) => self.unknown.took(newcomers),
         }
-        early
+        true
     }
 }
 
@@ -88,19 +135,24 @@ mod tests {
         };
         let mut newcomers = Newcomers::new();
         let take = |newcomers: &mut Newcomers, brings| {
-            newcomers.come();
+            newcomers.come(false);
             assert!(newcomers.want(&pace, load) > 0);
             newcomers.asked();
             assert!(newcomers.took(brings));
         };
         assert_eq!(newcomers.want(&pace, load), 0, "nobody has come");
         take(&mut newcomers, true);
-        assert!(newcomers.rest().is_zero());
-        assert!(!newcomers.took(false) && newcomers.rest().is_zero(), "an ordinary take");
+        assert!(newcomers.unknown.rest().is_zero());
+        assert!(!newcomers.took(false), "an ordinary take");
+        assert!(newcomers.unknown.rest().is_zero());
         take(&mut newcomers, false);
-        assert!(newcomers.from.is_some());
+        assert!(newcomers.unknown.from.is_some());
+        assert!(
+            newcomers.known.from.is_none(),
+            "those of whom it is known do not wait for that"
+        );
         take(&mut newcomers, true);
-        assert!(newcomers.from.is_none() && newcomers.rest().is_zero());
+        assert!(newcomers.unknown.from.is_none());
     }
 
     #[test]
@@ -114,7 +166,7 @@ mod tests {
             overtaken: 0,
         };
         let mut newcomers = Newcomers::new();
-        newcomers.come();
+        newcomers.come(true);
         assert_eq!(newcomers.want(&pace, load(10_000)), 0);
         assert!(newcomers.wait());
         assert!(newcomers.want(&pace, load(10)) > 0);

@@ -120,6 +120,12 @@ impl<T> Starts<T> {
         self.behind
     }
 
+    /// Whether a group has something here.
+    pub fn has(&self, group: &(impl Hash + ?Sized)) -> bool {
+        let next = self.next.get(&self.hasher.hash_one(group));
+        !self.queue.is_empty() && next.is_some_and(|next| *next > self.round)
+    }
+
     /// Whether a job of a group that has nothing here would overtake any.
     pub fn gives_way(&self) -> bool {
         let last = self.queue.last_key_value();
@@ -205,6 +211,7 @@ mod tests {
         let newcomers = ["b1", "c1", "a5"].map(|job| starts.push(&job[..1], 1, job));
         assert_eq!(newcomers, [true, true, false]);
         assert_eq!(starts.overtaken(), 4, "a2 to a5 start after b1 and c1");
+        assert_eq!(["a", "b", "d"].map(|group| starts.has(group)), [true, true, false]);
         assert!(!starts.push("b", 1, "b2"), "it starts before a3, but has one here");
         assert_eq!(starts.overtaken(), 3, "b2 starts after a2");
         assert!(starts.pull(|job| *job == "a4").is_some());

@@ -400,16 +400,16 @@ impl PostgresStore {
             .iter()
             .zip(outcomes)
             .filter(|(_, o)| matches!(o, Ok(Submitted { new: true, .. })));
-        let mut ready = false;
+        let mut ready = Vec::new();
         let mut due = None;
         for (job, _) in new {
             match job.when.moment(now) {
-                None => ready = true,
+                None => ready.push(job),
                 Some(moment) => due = Some(due.map_or(moment, |d: Timestamp| d.min(moment))),
             }
         }
-        if ready {
-            self.signal(Signal::Ready);
+        if !ready.is_empty() {
+            self.signal(Signal::came(ready.into_iter()));
         }
         if let Some(due) = due {
             self.signal(Signal::Due(clock::until(now, due)));

@@ -50,7 +50,7 @@ impl PostgresStore {
             return Ok(stored);
         }
         let rows = self.run_patiently(calls, None).await?;
-        self.signal(Signal::Ready);
+        self.signal(Signal::came(calls.iter().copied().flatten()));
         Ok(stored(&rows, 0))
     }
 
@@ -75,7 +75,7 @@ impl PostgresStore {
         // Should nobody wait for it any longer: as above.
         let _ = answer.send(self.served(take, settings, &rows));
         if !calls.iter().copied().flatten().all(|job| taken.contains(&job.id.0)) {
-            self.signal(Signal::Ready);
+            self.signal(Signal::came(calls.iter().copied().flatten()));
         }
         Ok(Some(stored(&rows, 22)))
     }

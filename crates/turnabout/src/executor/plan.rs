@@ -202,7 +202,7 @@ impl Tasks {
 impl Life {
     /// How this life introduces itself to the store.
     pub(super) fn info(&self) -> ExecutorInfo {
-        let mut tasks: Vec<String> = self.plan.tasks().names.iter().map(|name| name.to_string()).collect();
+        let mut tasks: Vec<String> = self.plan.tasks().names.iter().map(ToString::to_string).collect();
         tasks.sort_unstable();
         if self.plan.slots == 0 {
             // Nobody should wait for it to take anything.

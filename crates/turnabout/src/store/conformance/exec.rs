@@ -50,7 +50,7 @@ impl Exec {
     }
 
     pub(crate) async fn register(&self) {
-        let mut tasks: Vec<String> = self.tasks.iter().map(|task| task.to_string()).collect();
+        let mut tasks: Vec<String> = self.tasks.iter().map(ToString::to_string).collect();
         tasks.sort_unstable();
         let info = ExecutorInfo {
             incarnation: self.incarnation,

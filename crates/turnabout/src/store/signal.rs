@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "postgres")]
 use super::NewJob;
 use crate::job::JobId;
 
@@ -29,10 +30,12 @@ pub enum Signal {
 }
 
 /// So many groups are told apart by a signal at the most.
+#[cfg(feature = "postgres")]
 const MAX_TOLD: usize = 256;
 
 impl Signal {
     /// These jobs have become ready.
+    #[cfg(feature = "postgres")]
     pub(crate) fn came<'a>(jobs: impl Iterator<Item = &'a NewJob>) -> Self {
         let mut groups: Vec<String> = Vec::new();
         for job in jobs {

@@ -10,7 +10,6 @@
 //!   take, whoever makes it.
 //! - Inside a group, the **counting scheme** chooses the lane ([`scheme`]).
 //! - Under `items` and `time`, **accounts** level what groups have cost so far ([`accounts`]).
-//! - Where all that is ready can be taken, nobody's turn needs to be looked for: when that is so says `whole`.
 //! - How many jobs an executor holds beyond its free slots is [`pace`], and in which order they start [`starts`].
 
 use std::collections::BTreeSet;
@@ -28,7 +27,6 @@ pub mod pace;
 mod round;
 pub mod scheme;
 pub mod starts;
-mod whole;
 
 pub use accounts::{Accounts, Charge};
 use limited::{Limited, limits};

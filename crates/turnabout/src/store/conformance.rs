@@ -76,48 +76,7 @@ macro_rules! in_memory {
     };
 }
 
-/// Makes one more test of each case: on `PostgreSQL`, with peeks that go by the resume marks.
-macro_rules! by_marks {
-    ($($case:ident),+ $(,)?) => {
-        #[cfg(feature = "postgres")]
-        mod postgres_by_marks {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $case() {
-                $crate::store::conformance::world::on_postgres_by_marks(super::$case).await;
-            })+
-        }
-    };
-}
-
-/// Makes one more test of each case: on `PostgreSQL`, with takes that always try to have all that is ready at once. Some
-/// must have done so by the end.
-macro_rules! whole {
-    ($($case:ident),+ $(,)?) => {
-        #[cfg(feature = "postgres")]
-        mod postgres_whole {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $case() {
-                $crate::store::conformance::world::on_postgres_whole(super::$case).await;
-            })+
-        }
-    };
-}
-
-/// Makes one more test of each case: on `PostgreSQL`, where all streams are taken for short ones. Some must have been read as
-/// such by the end.
-macro_rules! short {
-    ($($case:ident),+ $(,)?) => {
-        #[cfg(feature = "postgres")]
-        mod postgres_short {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $case() {
-                $crate::store::conformance::world::on_postgres_short(super::$case).await;
-            })+
-        }
-    };
-}
-
-pub(crate) use {by_marks, cases, in_memory, short, whole};
+pub(crate) use {cases, in_memory};
 
 /// The seeds of a random case: a few that never change, and as many as `TURNABOUT_SEEDS` asks for.
 pub(crate) fn seeds(usual: u64) -> std::ops::Range<u64> {

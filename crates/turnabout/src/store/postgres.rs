@@ -28,7 +28,7 @@ use crate::lifecycle::Event;
 use crate::log::Line;
 use crate::task::{Isolation, TaskSettings};
 use crate::transaction::Transaction;
-use crate::turn::Charge;
+use crate::turn::{Charge, Name};
 
 mod change;
 mod connect;
@@ -36,49 +36,40 @@ mod executors;
 mod feed;
 mod forget;
 mod grab;
-mod hands;
+mod holds;
 mod hooks;
 mod ids;
 mod insert;
 mod limits;
 mod listen;
 mod log;
-mod marks;
 mod migrate;
 mod overview;
-mod patience;
-mod peek;
 mod prune;
 mod read;
 mod report;
 mod rows;
-mod seats;
 mod settings;
 mod settle;
 mod sql;
 mod standby;
-mod stock;
 mod take;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 pub(crate) mod tls;
 mod transactions;
-#[cfg(test)]
-mod trial;
+mod waker;
 
 use connect::{failed, no_connection};
-use hands::Hands;
+use holds::Holds;
 use insert::together::Together;
 use listen::Ear;
-use marks::Marks;
-use patience::{MORE_PATIENCE, PATIENCE};
-use seats::Seats;
 use sql::Sql;
 use standby::Standby;
-use stock::Memory;
+use timeouts::{MORE_PATIENCE, PATIENCE};
 use tls::Tls;
-#[cfg(test)]
-use trial::Trial;
+use waker::Waker;
 
 /// Jobs in a `PostgreSQL` database.
 pub struct PostgresStore {
@@ -87,8 +78,6 @@ pub struct PostgresStore {
     pulse: Pool,
     /// The connections of handlers' transactions, which may be busy for long.
     handlers: Pool,
-    /// Connections that stay with one kind of work.
-    seats: Seats,
     /// How further connections are encrypted.
     tls: Tls,
     sql: Sql,
@@ -98,14 +87,12 @@ pub struct PostgresStore {
     offset: AtomicI64,
     /// The settings as last read.
     settings: Mutex<Arc<Settings>>,
-    /// Where each executor of this process left off in each stream.
-    marks: Mutex<std::collections::HashMap<Uuid, Marks>>,
-    /// What each executor of this process knows to be ready.
-    stocks: Mutex<std::collections::HashMap<Uuid, Memory>>,
-    /// Where this process has moved on in rings without writing it, by kind of executor.
-    unwritten: Mutex<std::collections::HashMap<String, take::Unwritten>>,
+    /// For each executor whose turns go by cost: the group up to which all have had enough.
+    behind: Mutex<foldhash::HashMap<Uuid, Name>>,
     /// Which claims of executors of this process have jobs left.
-    hands: Hands,
+    holds: Holds,
+    /// Up to which transaction this process has forgotten arrivals.
+    pruned: Mutex<String>,
     /// Whether any group has a limit on unfinished jobs, as far as known.
     limits: AtomicBool,
     /// Small submits on their way.
@@ -115,9 +102,9 @@ pub struct PostgresStore {
     /// For what goes on after a caller has gone.
     me: Weak<Self>,
     ear: Ear,
+    /// What other processes are told.
+    waker: Arc<Waker>,
     feed: feed::Feed,
-    #[cfg(test)]
-    pub(crate) trial: Trial,
 }
 
 /// So many signals wait for a slow receiver; past that it is told that some are missing, and looks for itself.
@@ -139,34 +126,34 @@ impl PostgresStore {
             Arc::clone(&watched),
         );
         let (feed, hints) = feed::Feed::new();
-        let pool = connect::pool(&config, &tls, options.connections, RecyclingMethod::Fast)?;
-        let pulse = connect::pool(&config, &tls, 2, RecyclingMethod::Fast)?;
+        let sql = Sql::new(&options.schema);
+        let warm_up = connect::warm_up(sql.reserve.clone());
+        let pool = connect::pool(&config, &tls, options.connections, RecyclingMethod::Fast, Some(warm_up))?;
+        let pulse = connect::pool(&config, &tls, 2, RecyclingMethod::Fast, None)?;
         // As many as handlers may ask for at a time, see `offer_transactions`. Handlers may leave things behind.
-        let handlers = connect::pool(&config, &tls, 0, RecyclingMethod::Clean)?;
+        let handlers = connect::pool(&config, &tls, 0, RecyclingMethod::Clean, None)?;
         let store = Arc::new_cyclic(|me| Self {
             pool,
             pulse,
             handlers,
-            seats: Seats::default(),
             tls,
-            sql: Sql::new(&options.schema),
+            sql,
             options,
             signals,
             offset: AtomicI64::new(0),
             settings: Mutex::default(),
-            marks: Mutex::default(),
-            stocks: Mutex::default(),
-            unwritten: Mutex::default(),
+            behind: Mutex::default(),
             limits: AtomicBool::new(false),
             together: Together::default(),
-            hands: Hands::default(),
+            holds: Holds::default(),
+            pruned: Mutex::new("0".to_owned()),
             standby: Standby::default(),
             me: me.clone(),
             ear,
+            waker: Arc::default(),
             feed,
-            #[cfg(test)]
-            trial: Trial::default(),
         });
+        tokio::spawn(waker::run(Arc::downgrade(&store), Arc::clone(&store.waker)));
         tokio::spawn(feed::write(Arc::downgrade(&store), hints, watched));
         store.measure_offset().await?;
         store.look_for_watchers().await?;
@@ -220,6 +207,17 @@ impl PostgresStore {
         let _ = self.signals.send(signal);
     }
 
+    /// Jobs are ready, as of a commit: executors of this process are told at once, others by a message.
+    fn made_ready(&self) {
+        self.signal(Signal::Ready);
+        self.waker.ready();
+    }
+
+    /// An executor goes: so does what is remembered of it.
+    fn forget_executor(&self, executor: Uuid) {
+        self.holds.drop(executor);
+    }
+
     fn signal_changed(&self, ids: impl IntoIterator<Item = JobId> + Clone) {
         if self.signals.receiver_count() > 0 {
             for id in ids.clone() {
@@ -265,7 +263,7 @@ impl Store for PostgresStore {
     }
 
     async fn take(&self, take: Take) -> Result<Taken> {
-        self.within(PATIENCE, "taking jobs", Box::pin(self.hand_out(take)))
+        self.within(PATIENCE, "taking jobs", Box::pin(self.take_jobs(take)))
             .await
     }
 
@@ -336,10 +334,7 @@ impl Store for PostgresStore {
     }
 
     async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
-        self.again("registering", || self.enrol(executor, kind, tasks)).await?;
-        #[cfg(not(test))]
-        seats::warm_up(self.me.clone());
-        Ok(())
+        self.again("registering", || self.enrol(executor, kind, tasks)).await
     }
 
     async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
@@ -362,7 +357,7 @@ impl Store for PostgresStore {
 
     fn refresh(&self) {
         self.close_idle();
-        patience::close_idle(&self.pulse);
+        timeouts::close_idle(&self.pulse);
     }
 
     fn hears(&self) -> bool {
@@ -370,7 +365,8 @@ impl Store for PostgresStore {
     }
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {
-        self.drop_marks(executor);
+        self.forget_executor(executor);
+        self.note_sleep(executor, false).await?;
         // The process may be about to end.
         self.feed.catch_up().await;
         self.within(
@@ -382,16 +378,7 @@ impl Store for PostgresStore {
     }
 
     async fn doze(&self, executor: Uuid, asleep: bool) -> Result<()> {
-        if asleep {
-            // What it skipped while busy is found again when it wakes.
-            self.all_marks().entry(executor).or_default().forget();
-        }
-        self.within(
-            PATIENCE,
-            "going to sleep",
-            self.run("going to sleep", &self.sql.doze, &[&executor, &asleep]),
-        )
-        .await
+        self.note_sleep(executor, asleep).await
     }
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {

@@ -4,5 +4,4 @@ mod caps;
 mod lanes;
 mod peeks;
 mod rotation;
-mod whole;
 pub(super) mod world;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Exec, World, cases, job, whole};
+use super::{Exec, World, cases, job};
 use crate::group::{GroupSettings, TaskLimits};
 use crate::job::{Claimed, Priority};
 use crate::lifecycle::Event;
@@ -281,4 +281,3 @@ cases!(
     both_caps_hold_together,
     a_cap_is_exact_when_all_take_at_once,
 );
-whole!(a_cap_that_is_set_while_jobs_are_held_counts_them,);

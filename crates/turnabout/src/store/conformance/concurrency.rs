@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::Barrier;
 
 use super::world::settings;
-use super::{Exec, World, cases, in_memory, job, whole};
+use super::{Exec, World, cases, in_memory, job};
 use crate::job::{JobId, State};
 use crate::lifecycle::{Event, Refusal};
 use crate::store::{NewJob, Settled, Store, Submitted, Which};
@@ -254,4 +254,3 @@ cases!(
     a_take_that_races_a_reap_loses_nothing,
 );
 in_memory!(no_job_is_taken_twice);
-whole!(no_job_is_taken_twice, a_take_that_races_a_reap_loses_nothing,);

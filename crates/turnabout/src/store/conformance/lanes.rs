@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::world::ids;
-use super::{World, cases, job, whole};
+use super::{World, cases, job};
 use crate::job::{Lane, Priority};
 use crate::lifecycle::Event;
 use crate::store::NewJob;
@@ -180,10 +180,4 @@ cases!(
     a_released_job_keeps_its_place,
     a_job_lost_before_it_started_keeps_its_place,
     delayed_jobs_queue_up_when_they_become_due,
-);
-whole!(
-    a_due_retry_goes_first_whatever_its_priority,
-    a_batch_that_empties_one_lane_is_filled_from_the_others,
-    the_count_moves_only_when_a_job_was_taken,
-    first_in_first_out_across_executors_tasks_and_queues,
 );

@@ -15,7 +15,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::world::settings;
-use super::{Exec, World, by_marks, cases, in_memory, seeds, short, whole};
+use super::{Exec, World, cases, in_memory, seeds};
 use crate::group::{GroupSettings, TaskLimits};
 use crate::hook::{Hook, Hooks};
 use crate::job::{Claimed, Job, JobId, Priority};
@@ -250,6 +250,3 @@ async fn random_operations_have_the_same_results_as_in_the_model(world: &World) 
 
 cases!(random_operations_have_the_same_results_as_in_the_model);
 in_memory!(random_operations_have_the_same_results_as_in_the_model);
-by_marks!(random_operations_have_the_same_results_as_in_the_model);
-whole!(random_operations_have_the_same_results_as_in_the_model,);
-short!(random_operations_have_the_same_results_as_in_the_model);

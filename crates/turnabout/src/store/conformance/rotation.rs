@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use super::world::groups;
-use super::{Exec, World, by_marks, cases, in_memory, job, seeds, whole};
+use super::{Exec, World, cases, in_memory, job, seeds};
 use crate::group::GroupSettings;
 use crate::job::{Claimed, JobId};
 use crate::lifecycle::Event;
@@ -399,11 +399,3 @@ cases!(
     one_small_job_never_waits_for_a_backlog_of_ten_thousand,
 );
 in_memory!(no_group_is_ever_more_than_one_visit_ahead_of_another);
-by_marks!(
-    no_group_is_ever_more_than_one_visit_ahead_of_another,
-    a_group_that_joins_late_is_served_within_one_rotation,
-    a_weighted_group_gets_its_weight_and_a_cut_visit_goes_on,
-    the_place_in_the_ring_is_shared_and_outlives_executors,
-    one_small_job_never_waits_for_a_large_backlog_on_four_executors,
-);
-whole!(no_group_is_ever_more_than_one_visit_ahead_of_another,);

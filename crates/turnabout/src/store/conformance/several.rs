@@ -1,7 +1,7 @@
 //! Several processes on one store: each has it opened for itself, and all see the same.
 
 use super::world::{groups, ids};
-use super::{World, cases, job, whole};
+use super::{World, cases, job};
 use crate::error::Error;
 use crate::group::GroupSettings;
 use crate::job::State;
@@ -120,9 +120,5 @@ cases!(
     settings_made_in_one_process_act_at_once_in_another,
     an_executor_reaped_elsewhere_has_lost_its_lease,
     a_unique_key_holds_across_processes,
-    many_processes_can_work_at_once,
-);
-whole!(
-    an_executor_reaped_elsewhere_has_lost_its_lease,
     many_processes_can_work_at_once,
 );

@@ -1,7 +1,7 @@
 //! Jobs of tasks that an executor does not know, or in queues that it does not serve: never taken, never in the way.
 
 use super::world::ids;
-use super::{World, cases, job, whole};
+use super::{World, cases, job};
 use crate::store::NewJob;
 
 fn of_task(group: &str, task: &str) -> NewJob {
@@ -117,8 +117,4 @@ cases!(
     an_urgent_unknown_job_does_not_hide_a_less_urgent_known_one,
     a_job_in_another_queue_is_not_taken,
     groups_of_several_queues_share_one_ring,
-);
-whole!(
-    a_job_of_an_unknown_task_is_never_taken,
-    a_job_in_another_queue_is_not_taken,
 );

@@ -128,8 +128,6 @@ impl PostgresStore {
             }
         }
         if !unheld.is_empty() {
-            // Executors that know what is ready should notice.
-            tx.query(&self.sql.draw, &[]).await.map_err(&failed)?;
             self.write_in(tx, None, None, &unheld).await.map_err(&failed)?;
         }
         if !cancelling.is_empty() {
@@ -160,7 +158,6 @@ impl PostgresStore {
                         failed(error)
                     }
                 })?;
-            tx.query(&self.sql.wake, &[]).await.map_err(&failed)?;
         }
         Ok(())
     }
@@ -178,8 +175,7 @@ impl PostgresStore {
             }
         }
         if ready {
-            self.forget_all_marks();
-            self.signal(Signal::Ready);
+            self.made_ready();
         }
         self.signal_changed(done.map(|(id, _)| id));
     }
@@ -211,11 +207,10 @@ impl PostgresStore {
             self.give_back(&tx, &statement, None, &all, true)
                 .await
                 .map_err(&failed)?;
-            tx.query(&self.sql.wake, &[]).await.map_err(&failed)?;
         }
         tx.commit().await.map_err(&failed)?;
         if !promoted.is_empty() {
-            self.signal(Signal::Ready);
+            self.made_ready();
             self.signal_changed(promoted.iter().map(|job| job.id));
         }
         Ok(Promoted {

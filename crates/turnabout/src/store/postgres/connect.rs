@@ -1,14 +1,14 @@
 //! Connections: the pool, transactions that cannot be forgotten, and what errors mean.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Row, Statement};
 
-use super::seats::Seat;
 use super::tls::{Tls, Wanted};
 use crate::error::{Error, Result};
 
@@ -78,9 +78,19 @@ pub(super) fn name(config: &Config) -> String {
     )
 }
 
-pub(super) fn pool(config: &Config, tls: &Tls, connections: u32, recycling_method: RecyclingMethod) -> Result<Pool> {
+pub(super) fn pool(
+    config: &Config,
+    tls: &Tls,
+    connections: u32,
+    recycling_method: RecyclingMethod,
+    warm_up: Option<Hook>,
+) -> Result<Pool> {
     let manager = Manager::from_config(config.clone(), tls.clone(), ManagerConfig { recycling_method });
-    Pool::builder(manager)
+    let mut builder = Pool::builder(manager);
+    if let Some(warm_up) = warm_up {
+        builder = builder.post_create(warm_up);
+    }
+    builder
         .max_size(connections.max(2) as usize)
         // What was used last has its statements prepared and its tables at hand.
         .queue_mode(QueueMode::Lifo)
@@ -95,6 +105,22 @@ pub(super) fn pool(config: &Config, tls: &Tls, connections: u32, recycling_metho
         })
 }
 
+/// Plans what happens under the lock of a kind (`reserve`) when a connection is made, and not under the lock.
+pub(super) fn warm_up(reserve: String) -> Hook {
+    let reserve = Arc::new(reserve);
+    Hook::async_fn(move |client, _| {
+        let reserve = Arc::clone(&reserve);
+        Box::pin(async move {
+            let statement = client.prepare_cached(&reserve).await.map_err(HookError::Backend)?;
+            let none: Vec<&str> = Vec::new();
+            let nobody = None::<uuid::Uuid>;
+            let params: [&(dyn ToSql + Sync); 7] = [&nobody, &0i32, &1i32, &true, &none, &none, &None::<&str>];
+            let planned = client.query(&statement, &params).await;
+            planned.map(drop).map_err(HookError::Backend)
+        })
+    })
+}
+
 /// What the store's own statements run under: plans that cannot flip to a scan of the whole table, however old the
 /// statistics are, and no compilation for statements that take a millisecond.
 pub(super) const HOT: &str = "set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; \
@@ -104,8 +130,6 @@ pub(super) const HOT: &str = "set local enable_seqscan = off; set local enable_h
 /// connection is closed and not returned to the pool, so that no lock outlives its holder.
 pub(super) struct Tx {
     client: Option<Object>,
-    /// Where the connection stays afterwards, if not in the pool.
-    seat: Option<Seat>,
 }
 
 /// What a transaction is for.
@@ -131,18 +155,7 @@ impl Tx {
     }
 
     pub(super) fn on(client: Object) -> Self {
-        Self {
-            client: Some(client),
-            seat: None,
-        }
-    }
-
-    /// On a connection that stays in its seat afterwards.
-    pub(super) fn seated(client: Object, seat: Seat) -> Self {
-        Self {
-            client: Some(client),
-            seat: Some(seat),
-        }
+        Self { client: Some(client) }
     }
 
     pub(super) fn client(&self) -> &Object {
@@ -186,17 +199,9 @@ impl Tx {
         Ok(())
     }
 
-    /// The transaction has ended by a command of the caller's: the connection may be used again. Returns it, unless it has a
-    /// seat.
+    /// The transaction has ended by a command of the caller's: the connection may be used again.
     pub(super) fn finish(mut self) -> Option<Object> {
-        let client = self.client.take()?;
-        match self.seat.take() {
-            Some(seat) => {
-                seat.leave(client);
-                None
-            }
-            None => Some(client),
-        }
+        self.client.take()
     }
 }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed, no_connection};
-use super::patience::Doubt;
+use super::timeouts::Doubt;
 use crate::error::Result;
 use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
@@ -28,6 +28,11 @@ impl PostgresStore {
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
         let slots = executor.slots as i32;
+        let joined = tx
+            .query(&self.sql.join_kind, &[&kind, &executor.queues, &executor.tasks])
+            .await
+            .map_err(&failed)?;
+        let joined: Option<i32> = joined.first().map(|row| row.get(0));
         let now = self.options.clock.manual();
         let params: &[&(dyn tokio_postgres::types::ToSql + Sync)] = &[
             &executor.incarnation,
@@ -38,9 +43,9 @@ impl PostgresStore {
             &executor.version,
             &executor.beat,
             &now,
+            &joined,
         ];
         tx.execute(&self.sql.register, params).await.map_err(&failed)?;
-        tx.execute(&self.sql.register_ring, &[&kind]).await.map_err(&failed)?;
         // In the order of their names, so that two who publish the same tasks never wait for each other.
         let mut sorted: Vec<&TaskSettings> = tasks.iter().collect();
         sorted.sort_by(|a, b| a.name.cmp(&b.name));
@@ -88,7 +93,8 @@ impl PostgresStore {
             client.prepare_cached(&self.sql.held).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.peers).await.map_err(&failed)?,
         );
-        let (empty, seen_empty) = self.hands.empty(executor);
+        let (empty, seen_empty) = self.holds.empty(executor);
+        let claims = self.holds.claims(executor);
         // Mostly there are none, and nothing is sent.
         let on = async |statement, claims: &Vec<i64>| {
             if claims.is_empty() {
@@ -100,13 +106,13 @@ impl PostgresStore {
             async { client.query_opt(&update, &[&executor, &beat, &now, &echo]).await },
             on(&drop_holds, &empty),
             on(&sweep, &seen_empty),
-            async { client.query(&held, &[&executor]).await },
+            async { client.query(&held, &[&executor, &claims]).await },
             client.query(&peers, &[]),
         );
         // What was only seen is seen again.
         drop(swept);
         if dropped.is_err() {
-            self.hands.still_empty(executor, empty);
+            self.holds.still_empty(executor, empty);
         }
         let updated = updated.map_err(&failed)?;
         doubt.dispel();
@@ -117,7 +123,7 @@ impl PostgresStore {
         let in_hand = |row: &Row| Some((JobId(row.get::<_, Option<Uuid>>(0)?), row.get(1), row.get(2)));
         let full: HashSet<i64> = held.iter().filter_map(in_hand).map(|(_, claim, _)| claim).collect();
         let empty = held.iter().filter(|row| in_hand(row).is_none());
-        self.hands
+        self.holds
             .seen_empty(executor, empty.map(|row| row.get(1)).collect(), &full);
         Ok(Beat {
             alive: updated.is_some(),
@@ -152,7 +158,7 @@ impl PostgresStore {
         for &executor in &dead {
             lost.extend(self.lose_jobs(&tx, executor, &policies).await?);
             tx.execute(&self.sql.deregister, &[&executor]).await.map_err(&failed)?;
-            self.drop_marks(executor);
+            self.forget_executor(executor);
         }
         // On another connection, which sees them still.
         let told = self.last_of(&lost).await;

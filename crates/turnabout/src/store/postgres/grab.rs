@@ -49,7 +49,7 @@ impl PostgresStore {
                 .map_err(&failed)?;
         }
         tx.commit().await.map_err(&failed)?;
-        self.hands.took(executor, number, taken as usize);
+        self.holds.took(executor, number, taken as usize);
         self.signal_changed([id].into_iter().filter(|_| taken > 0));
         Ok((taken > 0).then(|| Claimed::of(&job, Lane::from(job.priority), number)))
     }

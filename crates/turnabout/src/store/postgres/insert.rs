@@ -121,7 +121,6 @@ impl PostgresStore {
         if limited {
             self.take_back_surplus(&tx, &mut quotas, jobs, &mut outcomes).await?;
         }
-        self.wake_for(&tx, jobs, self.now()).await.map_err(&failed)?;
         tx.commit().await.map_err(&failed)?;
         Ok(Some(outcomes))
     }
@@ -368,32 +367,6 @@ impl PostgresStore {
         Ok(holders)
     }
 
-    /// Wakes other processes, as part of the transaction, where someone sleeps past one of these jobs.
-    async fn wake_for(&self, tx: &Tx, jobs: &[NewJob], now: Timestamp) -> Result<(), tokio_postgres::Error> {
-        let mut ready = false;
-        let mut soon = false;
-        for job in jobs {
-            match job.when.moment(now) {
-                None => ready = true,
-                Some(due) => soon |= Self::is_soon(clock::until(now, due)),
-            }
-        }
-        let here = self.local_executors();
-        let wake = async {
-            if ready {
-                tx.query(&self.sql.wake_others, &[&here]).await?;
-            }
-            Ok(())
-        };
-        let notify = async {
-            if soon {
-                tx.query(&self.sql.notify, &[&"due"]).await?;
-            }
-            Ok(())
-        };
-        futures_util::try_join!(wake, notify).map(drop)
-    }
-
     fn announce_new(&self, jobs: &[NewJob], outcomes: &[Result<Submitted>]) {
         let now = self.now();
         let new = jobs
@@ -410,9 +383,14 @@ impl PostgresStore {
         }
         if !ready.is_empty() {
             self.signal(Signal::came(ready.into_iter()));
+            self.waker.ready();
         }
         if let Some(due) = due {
-            self.signal(Signal::Due(clock::until(now, due)));
+            let wait = clock::until(now, due);
+            self.signal(Signal::Due(wait));
+            if Self::is_soon(wait) {
+                self.waker.due();
+            }
         }
     }
 }

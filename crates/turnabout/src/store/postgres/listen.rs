@@ -34,6 +34,8 @@ pub(super) enum Order {
     Lock(String, oneshot::Sender<bool>),
     /// Let go of it.
     Unlock(String),
+    /// Let others know whether someone in this process sleeps, and say when that is done.
+    Sleep(oneshot::Sender<()>),
     /// Connect anew: nothing is heard by the present connection.
     Renew,
 }
@@ -68,6 +70,8 @@ struct Hearing {
     missing: Mutex<Option<(u64, Instant)>>,
     /// Whether one did not arrive in time.
     deaf: AtomicBool,
+    /// Whether someone in this process sleeps.
+    asleep: AtomicBool,
     /// Somebody has begun to watch jobs.
     watched: Arc<Notify>,
     ids: Ids,
@@ -101,6 +105,7 @@ impl Ear {
             there: watch::Sender::new(false),
             missing: Mutex::default(),
             deaf: AtomicBool::new(false),
+            asleep: AtomicBool::new(false),
             watched,
             ids: Ids::default(),
         });
@@ -133,6 +138,23 @@ impl Ear {
 
     pub(super) fn orders(&self) -> Orders {
         self.orders.clone()
+    }
+
+    /// What this process adds to its announcements: it does not listen to its own.
+    pub(super) fn token(&self) -> String {
+        self.hearing.mark.to_string()
+    }
+
+    /// Lets others know whether someone in this process sleeps. Without a connection that is done when there is one: until
+    /// then nothing would be heard anyway.
+    pub(super) async fn sleep(&self, asleep: bool, timeout: Duration) {
+        self.hearing.asleep.store(asleep, Relaxed);
+        if *self.hearing.there.borrow() {
+            let (done, reply) = oneshot::channel();
+            if self.orders.send(Order::Sleep(done)).await.is_ok() {
+                let _ = tokio::time::timeout(timeout, reply).await;
+            }
+        }
     }
 
     /// Waits for the connection; says whether it is there.
@@ -231,6 +253,8 @@ impl Listener {
         self.hearing.watched.notify_one();
         // What was sent before cannot arrive.
         *self.hearing.missing() = None;
+        let mut asleep = false;
+        self.sleep(&client, &mut asleep).await?;
         self.hearing.there.send_replace(true);
         let mut missing = Vec::new();
         let ids = self.hearing.ids.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -251,6 +275,10 @@ impl Listener {
                         if reply.send(ours).is_err() && ours {
                             self.unlock(&client, &id).await?;
                         }
+                    }
+                    Some(Order::Sleep(done)) => {
+                        self.sleep(&client, &mut asleep).await?;
+                        let _ = done.send(());
                     }
                     Some(Order::Unlock(id)) => {
                         missing.retain(|other| *other != id);
@@ -274,6 +302,21 @@ impl Listener {
         Ok(client.query_one(&self.sql.lock_id, &[&id]).await?.get(0))
     }
 
+    /// Holds the lock of those who sleep while someone does. `held`: whether it is held now.
+    async fn sleep(&self, client: &Client, held: &mut bool) -> Result<(), tokio_postgres::Error> {
+        let wanted = self.hearing.asleep.load(Relaxed);
+        if wanted && !*held {
+            // Not to be had only while someone looks whether anyone sleeps, which takes microseconds.
+            while !client.query_one(&self.sql.sleep, &[]).await?.get::<_, bool>(0) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        } else if !wanted && *held {
+            client.query(&self.sql.rouse, &[]).await?;
+        }
+        *held = wanted;
+        Ok(())
+    }
+
     async fn unlock(&self, client: &Client, id: &str) -> Result<(), tokio_postgres::Error> {
         client.query(&self.sql.unlock_id, &[&id]).await.map(drop)
     }
@@ -285,6 +328,7 @@ async fn hear(
     signals: broadcast::Sender<Signal>,
     hearing: Arc<Hearing>,
 ) -> Result<(), tokio_postgres::Error> {
+    let token = hearing.mark.to_string();
     let mut messages = poll_fn(move |cx| connection.poll_message(cx));
     while let Some(message) = messages.next().await {
         if let AsyncMessage::Notification(note) = message? {
@@ -294,6 +338,8 @@ async fn hear(
                 }
             } else if note.payload() == "watched" {
                 hearing.watched.notify_one();
+            } else if note.payload().strip_prefix("ready ") == Some(&token) {
+                // Our own.
             } else if let Some(signal) = parse(note.payload()) {
                 let _ = signals.send(signal);
             }
@@ -313,6 +359,7 @@ fn own(echo: &str, hearing: &Hearing) -> Option<u64> {
 fn parse(payload: &str) -> Option<Signal> {
     match payload.split_once(' ') {
         None if payload == "ready" => Some(Signal::Ready),
+        Some(("ready", _)) => Some(Signal::Ready),
         // How long is asked of the store: its clock counts.
         None if payload == "due" => Some(Signal::Due(Duration::ZERO)),
         None if payload == "owed" => Some(Signal::Owed),

@@ -7,20 +7,19 @@ use super::tls::Tls;
 use crate::error::{Error, Result};
 
 /// Every migration, in order. A released one is never changed.
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/0001_begin.sql"),
-    include_str!("migrations/0002_submit.sql"),
-    include_str!("migrations/0003_finish.sql"),
-    include_str!("migrations/0004_take.sql"),
-    include_str!("migrations/0005_forget.sql"),
-    include_str!("migrations/0006_hold.sql"),
-    include_str!("migrations/0007_places.sql"),
-];
+const MIGRATIONS: &[&str] = &[concat!(
+    include_str!("migrations/0001/tables.sql"),
+    include_str!("migrations/0001/days.sql"),
+    include_str!("migrations/0001/streams.sql"),
+    include_str!("migrations/0001/submit.sql"),
+    include_str!("migrations/0001/take.sql"),
+    include_str!("migrations/0001/settle.sql"),
+)];
 
 /// The newest schema that this program knows.
 pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
 /// The oldest program (by the newest schema that it knows) that can work with the newest schema.
-const OLDEST_PROGRAM: i64 = 6;
+const OLDEST_PROGRAM: i64 = 1;
 
 /// Connects once, outside the pool, to bring the schema up to date; errors here are what a new user sees first.
 pub(super) async fn prepare(config: &Config, tls: &Tls, schema: &str, name: &str) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The days of history: made a week ahead, dropped when nothing in them is kept any longer.
 
 use std::collections::BTreeSet;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use deadpool_postgres::Object;
@@ -10,7 +11,7 @@ use jiff::tz::TimeZone;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::connect::{Tx, failed};
+use super::connect::{Mode, Tx, failed};
 use super::sql::in_schema;
 use crate::clock;
 use crate::error::Result;
@@ -73,6 +74,7 @@ impl PostgresStore {
         self.run("forgetting old accounts", &self.sql.prune_accounts, &[&now])
             .await?;
         self.run("forgetting old reports", &self.sql.prune_reports, &[]).await?;
+        self.forget_arrivals().await?;
         let kept_from = clock::before(self.now(), self.options.retention);
         let (old, idle) = (clock::before(self.now(), OWED_KEPT), clock::before(self.now(), DAY));
         self.run("forgetting old hooks", &self.sql.forget_owed, &[&old, &idle])
@@ -109,6 +111,27 @@ impl PostgresStore {
         }
         self.prune_beside_history(newest).await?;
         Ok(forgotten)
+    }
+
+    /// Forgets arrivals that all kinds of executors have filed.
+    async fn forget_arrivals(&self) -> Result<()> {
+        let failed = failed("forgetting arrivals");
+        let from = self.pruned.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let tx = Tx::on(self.client().await?);
+        tx.open(Mode::Forgettable).await.map_err(&failed)?;
+        let lock = "set local lock_timeout = '1s'; lock table turnabout.kind in share mode";
+        let lock = in_schema(lock, self.schema());
+        if let Err(error) = tx.client().batch_execute(&lock).await {
+            // Somebody comes or goes just now. The next call will do.
+            tracing::debug!(error = %crate::error::chain(&error), "arrivals are forgotten later");
+            return Ok(());
+        }
+        let rows = tx.query(&self.sql.prune_arrivals, &[&from]).await.map_err(&failed)?;
+        tx.commit().await.map_err(&failed)?;
+        if let Some(row) = rows.first() {
+            *self.pruned.lock().unwrap_or_else(PoisonError::into_inner) = row.get(0);
+        }
+        Ok(())
     }
 
     /// Drops the days of logs and the like whose jobs are all gone: history has no such day, and no job of it lives.

@@ -10,7 +10,7 @@ use super::PostgresStore;
 use super::connect::{Mode, Tx, failed};
 use crate::error::Result;
 use crate::group::{GroupSettings, Settings, TaskLimits};
-use crate::store::{Setting, Signal};
+use crate::store::Setting;
 use crate::turn::Charge;
 
 /// So often a setting is tried, while transactions of others stand in its way.
@@ -52,9 +52,23 @@ impl PostgresStore {
         Ok(settings)
     }
 
+    /// The settings as last read.
+    pub(super) fn known_settings(&self) -> Arc<Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The settings of this version or a later one.
+    pub(super) async fn settings_of(&self, client: &Object, version: i64) -> Result<Arc<Settings>> {
+        let known = self.known_settings();
+        if known.version == version {
+            return Ok(known);
+        }
+        self.read_settings_on(client).await
+    }
+
     /// Whether anything is capped, as far as known.
     pub(super) fn has_caps(&self) -> bool {
-        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let settings = self.known_settings();
         settings.groups.values().any(|s| s.max_running.is_some())
             || settings.tasks.values().any(|s| s.max_running.is_some())
     }
@@ -94,12 +108,20 @@ impl PostgresStore {
             Setting::Group(name, s) => (known.group(name).max_running, s.max_running),
             Setting::Task(name, s) => (known.task(name).max_running, s.max_running),
         };
+        let resumed = match setting {
+            Setting::Group(name, s) => known.group(name).paused && !s.paused,
+            Setting::Task(name, s) => known.task(name).paused && !s.paused,
+        };
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
         // First, so that whoever changes a setting at the same time waits, and then finds that it is too late.
         if tx.execute(&self.sql.set_version, &[&version]).await.map_err(&failed)? == 0 {
             tx.commit().await.map_err(&failed)?;
             return Ok(false);
+        }
+        if resumed {
+            // Arrivals of what is paused are filed as such: nobody may do that between our look at jobs and the commit.
+            tx.query(&self.sql.lock_kinds, &[]).await.map_err(&failed)?;
         }
         if before != after {
             // Claims and finishes wait while held jobs are counted, so that a cap begins with the true number; and we do
@@ -143,9 +165,15 @@ impl PostgresStore {
                 .await
                 .map_err(&failed)?;
         }
-        tx.execute(&self.sql.notify, &[&"ready"]).await.map_err(&failed)?;
+        if resumed {
+            let (group, task) = match setting {
+                Setting::Group(name, _) => (Some(name), None),
+                Setting::Task(name, _) => (None, Some(name)),
+            };
+            tx.query(&self.sql.announce, &[&group, &task]).await.map_err(&failed)?;
+        }
         tx.commit().await.map_err(&failed)?;
-        self.signal(Signal::Ready);
+        self.made_ready();
         Ok(true)
     }
 

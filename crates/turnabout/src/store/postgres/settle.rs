@@ -31,7 +31,7 @@ impl PostgresStore {
         let ids: Vec<Uuid> = jobs.iter().map(|(id, ..)| id.0).collect();
         let numbers: Vec<i64> = jobs.iter().map(|(_, number, _)| *number).collect();
         let attempts: Vec<i32> = jobs.iter().map(|(.., attempts)| *attempts as i32).collect();
-        let tx = self.sit(&self.seats.settling).await?;
+        let tx = Tx::on(self.client().await?);
         let now = self.options.clock.manual();
         let statement = tx.prepare(&self.sql.start).await.map_err(&failed)?;
         let running = State::Running.code();
@@ -64,7 +64,7 @@ impl PostgresStore {
         let written = if jobs.iter().all(|job| job.hooks.is_empty()) {
             let mut missing = None;
             loop {
-                let tx = self.sit(&self.seats.settling).await?;
+                let tx = Tx::on(self.client().await?);
                 match (self.write(tx, executor, &jobs).await, missing) {
                     (Err(error), before) if missing_day(&error).is_some_and(|table| before != Some(table)) => {
                         missing = missing_day(&error);
@@ -92,7 +92,7 @@ impl PostgresStore {
             self.signal_changed(elsewhere);
             if self.has_caps() {
                 self.run("giving back places", &self.sql.fold_freed, &[]).await?;
-                self.signal(Signal::Ready);
+                self.made_ready();
             }
         }
         Ok(jobs
@@ -157,7 +157,6 @@ impl PostgresStore {
         };
         let finish = tx.prepare(sql).await?;
         let give_back = tx.prepare(&self.sql.give_back).await?;
-        let wake = tx.prepare(&self.sql.wake).await?;
         let reported: Vec<Uuid> = jobs.iter().filter(|job| job.reported).map(|job| job.id.0).collect();
         // Prepared only if it is needed, but before anything is sent.
         let forget_reports = if reported.is_empty() {
@@ -166,9 +165,7 @@ impl PostgresStore {
             Some(tx.prepare(&self.sql.forget_reports).await?)
         };
         let caps = tx.prepare(&self.sql.lock_all_caps).await?;
-        // A place under a cap that is given back may be what someone in another process waits for.
-        let wakes = returning.iter().any(|job| matches!(job.change.place, Place::Ready(_))) || self.has_caps();
-        let (begun, locked, ended, returned, forgotten, woken, committed) = futures_util::join!(
+        let (begun, locked, ended, returned, forgotten, committed) = futures_util::join!(
             async {
                 match mode {
                     Some(mode) => tx.open(mode).await,
@@ -191,13 +188,6 @@ impl PostgresStore {
                 }
             },
             async {
-                if wakes {
-                    tx.client().query(&wake, &[]).await.map(drop)
-                } else {
-                    Ok(())
-                }
-            },
-            async {
                 match mode {
                     Some(_) => tx.client().batch_execute("commit").await,
                     None => Ok(()),
@@ -216,7 +206,6 @@ impl PostgresStore {
             freed |= row.get::<_, bool>(1);
         }
         forgotten?;
-        woken?;
         committed?;
         Ok((written, freed))
     }
@@ -365,11 +354,13 @@ impl PostgresStore {
             }
         }
         if ready {
-            self.forget_all_marks();
-            self.signal(Signal::Ready);
+            self.made_ready();
         }
         if let Some(due) = due {
             self.signal(Signal::Due(due));
+            if Self::is_soon(due) {
+                self.waker.due();
+            }
         }
         self.signal_changed(written.iter().copied());
     }

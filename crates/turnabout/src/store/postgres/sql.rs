@@ -40,15 +40,15 @@ macro_rules! statements {
     };
 }
 statements! {
-    alive, attempts, beat, bury, caps, catch_up_ring, check, claim, claim_heads, claim_merged, copy, copy_placed, count, count_claimed,
-    counts, days,
-    delete, deregister, detached, doze, drain, draw, draw_seqs, drop_holds, end_within, ended, ended_by, enter, executors, expired, feed,
-    fill_caps, finish, fold_freed, forget, forget_all, forget_freed, forget_owed, forget_reports, gate, give_back, glance, grab, group_limits,
-    group_sums, held, hints, hold_strays, holders, hooked, insert, insert_and_take, insert_plain, limit_group, limit_task, lines, list, lock,
-    lock_all_caps, lock_caps, lock_due, lock_ended, lock_expired, lock_held, lock_hints, lock_id, lock_ring, log,
-    log_ends, lost_hints, move_ring, next_due, note, notify, open_accounts, open_copy, orphans, owed, past, peek, peek_marked, peek_short,
-    peers, prune_accounts, prune_attempts, prune_logs, prune_reports, prune_rows, publish, read, read_ended, refill,
-    register, register_ring, registered, report, request_cancel, restart, set_cap, set_group, set_task, set_version, settings,
-    settings_version, share, standpoint, start, strike, sums, sweep_holds, take_all, tally, tasks, tell, unfinished, unlock_id,
-    unset_group, unset_task, wake, wake_others, watch, withdraw,
+    alive, announce, arrive, attempts, beat, bury, caps, check, claim, copy, count, counts, days, delete,
+    deregister, detached, drain, draw_seqs, drop_holds, end_within, ended, ended_by, enter, executors, expired,
+    feed, fill_caps, finish, fold_freed, forget, forget_all, forget_freed, forget_owed, forget_reports, gate,
+    give_back, grab, group_limits, group_sums, held, hints, hold_strays, holders, hooked, insert, insert_plain,
+    join_kind, limit_group, limit_task, lines, list, lock, lock_all_caps, lock_caps, lock_due, lock_ended,
+    lock_expired, lock_held, lock_hints, lock_id, lock_kinds, log, log_ends, lost_hints, next_due, note, notify,
+    open_accounts, open_copy, orphans, owed, past, peers, prune_accounts, prune_arrivals, prune_attempts,
+    prune_logs, prune_reports, prune_rows, publish, read, read_ended, register, registered, report, request_cancel,
+    reserve, restart, rouse, set_cap, set_group, set_task, set_version, settings, share, sleep, standpoint, start,
+    strike, sums, sweep_holds, tally, tasks, tell, unfinished, unlock_id, unset_group, unset_task, wake, watch,
+    withdraw,
 }

@@ -1,5 +1,5 @@
-//! Executors of this process that have found nothing stand by: each leaves its take here. Whoever stores a few jobs has them
-//! taken by one of these in the same statement, so that they start after one commit, not two (docs/adr/0020).
+//! Executors of this process that have found nothing stand by: each leaves its take here. Jobs that are stored while someone
+//! stands by are that executor's from the beginning: they start after one commit, not two (docs/adr/0020).
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,54 +9,49 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::peek::Look;
 use crate::error::{Error, Result};
 use crate::store::{NewJob, Stood, Take};
 
 /// Those who stand by, the longest first. Whoever was served comes back as the last, so that executors take turns.
 #[derive(Default)]
-pub(super) struct Standby(Mutex<VecDeque<Order>>);
+pub(super) struct Standby(Mutex<VecDeque<IdleTake>>);
 
 /// A take that waits for jobs.
-pub(super) struct Order {
+pub(super) struct IdleTake {
     pub(super) take: Take,
     pub(super) answer: oneshot::Sender<Result<Stood>>,
 }
 
 impl Standby {
-    fn orders(&self) -> MutexGuard<'_, VecDeque<Order>> {
+    fn takes(&self) -> MutexGuard<'_, VecDeque<IdleTake>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, take: Take) -> oneshot::Receiver<Result<Stood>> {
         let (answer, receiver) = oneshot::channel();
-        let mut orders = self.orders();
-        orders.retain(|order| !order.answer.is_closed());
-        orders.push_back(Order { take, answer });
+        let mut takes = self.takes();
+        takes.retain(|idle| !idle.answer.is_closed());
+        takes.push_back(IdleTake { take, answer });
         receiver
     }
 
-    /// Gives an order back, unless someone has it or it was answered.
+    /// Gives a take back, unless someone has it or it was answered.
     fn recall(&self, executor: Uuid, number: i64) -> Option<Take> {
-        let mut orders = self.orders();
-        let is_it = |order: &Order| (order.take.executor, order.take.number) == (executor, number);
-        let at = orders.iter().position(is_it)?;
-        orders.remove(at).map(|order| order.take)
+        let mut takes = self.takes();
+        let is_it = |idle: &IdleTake| (idle.take.executor, idle.take.number) == (executor, number);
+        let at = takes.iter().position(is_it)?;
+        takes.remove(at).map(|idle| idle.take)
     }
 
-    /// Someone who knows all these jobs and waits for any. Whoever asks for it has to answer it.
-    pub(super) fn someone_for(&self, calls: &[&[NewJob]]) -> Option<Order> {
-        let mut orders = self.orders();
-        orders.retain(|order| !order.answer.is_closed());
-        let knows = |order: &Order| {
-            calls
-                .iter()
-                .copied()
-                .flatten()
-                .all(|job| order.take.tasks.contains(job.task.as_str()))
+    /// Someone who waits for any of these jobs, and has room for all of them. Whoever asks for it has to answer it.
+    pub(super) fn someone_for(&self, jobs: &[&NewJob]) -> Option<IdleTake> {
+        let mut takes = self.takes();
+        takes.retain(|idle| !idle.answer.is_closed());
+        let knows = |idle: &IdleTake| {
+            jobs.len() <= idle.take.want as usize && jobs.iter().all(|job| idle.take.tasks.contains(job.task.as_str()))
         };
-        let at = orders.iter().position(knows)?;
-        orders.remove(at)
+        let at = takes.iter().position(knows)?;
+        takes.remove(at)
     }
 }
 
@@ -64,11 +59,6 @@ impl PostgresStore {
     /// Stands by until jobs were taken for it, or `until` is over.
     pub(super) async fn wait_for_jobs(&self, take: Take, until: BoxFuture<'_, ()>) -> Result<Stood> {
         let (executor, number) = (take.executor, take.number);
-        if self.ask_for_all(&Look::of(&take), number).is_none() {
-            // It takes a look by the rules, whoever comes.
-            until.await;
-            return Ok(Stood::Recalled(take.turns));
-        }
         let mut answer = self.standby.add(take);
         let came = tokio::select! {
             biased;

@@ -10,16 +10,11 @@ mod idle;
 mod ids;
 mod input;
 mod interleavings;
-mod marks;
 mod opening;
-mod plans;
 mod schema;
-mod seats;
 mod standby;
 mod submitting;
 mod taking;
-mod unknown;
-mod whole;
 
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};

@@ -3,21 +3,22 @@
 //! Two round trips: the first begins, asks for the time and opens the copy; the second sends the rows, wakes and
 //! commits. Rows are sent as they are written, so that the server stores the first ones meanwhile.
 //!
-//! Of a large submit two portions are copied at a time, over two connections. The second draws its places in lanes when the
-//! first has drawn its own, and commits after it, so that the jobs stay in their order. (What is copied whole is given places
-//! by the table, row by row.) Before that it must hold nothing that the first may want.
+//! Of a large submit two portions are copied at a time, over two connections. The second draws its places in the order of jobs
+//! when the first has drawn its own, and commits after it, so that the jobs stay in their order. Before that it must hold
+//! nothing that the first may want.
 
 use std::io::Cursor;
 use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
 
+use foldhash::HashMap;
 use futures_util::SinkExt as _;
 use jiff::Timestamp;
 
 use super::super::connect::{Mode, Tx, failed};
 use super::super::{PostgresStore, rows};
 use crate::error::Result;
-use crate::job::Priority;
+use crate::job::{Lane, Priority};
 use crate::store::{Leg, NewJob};
 
 /// Rows are sent in pieces of about so many bytes.
@@ -26,8 +27,8 @@ const PIECE: usize = 32 << 10;
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// How it ends.
 const TRAILER: &[u8] = &(-1i16).to_be_bytes();
-/// The columns of `copy.sql`; `copy_placed.sql` has one more.
-const COLUMNS: i16 = 16;
+/// The columns of `copy.sql`.
+const COLUMNS: i16 = 17;
 /// The server's moments are counted from the year 2000, in microseconds.
 const EPOCH: i64 = 946_684_800_000_000;
 
@@ -60,15 +61,11 @@ impl PostgresStore {
         leg: &mut Leg,
     ) -> Result<bool, tokio_postgres::Error> {
         // Prepared before anything is sent, so that nothing overtakes the beginning or the end.
-        let (sql, drawn) = if leg.is_portion() {
-            (&self.sql.copy_placed, jobs.len() as i64)
-        } else {
-            (&self.sql.copy, 0)
-        };
-        let copy = tx.prepare(sql).await?;
-        for sql in [&self.sql.open_copy, &self.sql.wake_others, &self.sql.notify] {
+        let copy = tx.prepare(&self.sql.copy).await?;
+        for sql in [&self.sql.open_copy, &self.sql.arrive] {
             tx.prepare(sql).await?;
         }
+        let drawn = jobs.len() as i64;
         let manual = self.options.clock.manual();
         let (begun, asked, sink) = futures_util::join!(
             tx.open(Mode::Durable),
@@ -83,15 +80,14 @@ impl PostgresStore {
         if limits && !free {
             return Ok(false);
         }
-        let places: Option<Vec<i64>> = asked.first().and_then(|row| row.get(2));
-        let mut places = places.unwrap_or_default().into_iter();
+        let seqs: Vec<i64> = asked.first().map(|row| row.get(2)).unwrap_or_default();
         leg.begin();
         let now = manual.or(theirs).unwrap_or_else(|| self.now());
         let mut sink = pin!(sink?);
         let mut piece = Vec::with_capacity(PIECE + 4096);
         piece.extend_from_slice(HEADER);
-        for job in jobs {
-            write_row(&mut piece, job, places.next(), now);
+        for (job, seq) in jobs.iter().zip(&seqs) {
+            write_row(&mut piece, job, *seq, now);
             if piece.len() >= PIECE {
                 let full = std::mem::replace(&mut piece, Vec::with_capacity(PIECE + 4096));
                 sink.send(Cursor::new(full)).await?;
@@ -101,40 +97,67 @@ impl PostgresStore {
         sink.send(Cursor::new(piece)).await?;
         if leg.follows() {
             // It may be long until the portion before is over, and it is not to be given up for that.
-            let (copied, patient) = futures_util::join!(
+            let (copied, arrived, patient) = futures_util::join!(
                 sink.as_mut().finish(),
+                self.arrive(tx, jobs, &seqs, now),
                 tx.client()
                     .batch_execute("set local idle_in_transaction_session_timeout = '5min'"),
             );
             copied?;
+            arrived?;
             patient?;
             leg.until_over().await;
-            let (woken, committed) =
-                futures_util::join!(self.wake_for(tx, jobs, now), tx.client().batch_execute("commit"));
-            woken?;
-            committed?;
+            tx.client().batch_execute("commit").await?;
             return Ok(true);
         }
         leg.until_over().await;
-        let (copied, woken, committed) = futures_util::join!(
+        let (copied, arrived, committed) = futures_util::join!(
             sink.finish(),
-            self.wake_for(tx, jobs, now),
+            self.arrive(tx, jobs, &seqs, now),
             tx.client().batch_execute("commit"),
         );
         copied?;
-        woken?;
+        arrived?;
         committed?;
         Ok(true)
     }
+
+    /// Announces those of the jobs that are ready at once.
+    async fn arrive(
+        &self,
+        tx: &Tx,
+        jobs: &[NewJob],
+        seqs: &[i64],
+        now: Timestamp,
+    ) -> Result<(), tokio_postgres::Error> {
+        // Seqs rise, so the first of a stream is its lowest.
+        let mut streams: HashMap<(&str, &str, i16, &str), i64> = HashMap::default();
+        for (job, seq) in jobs.iter().zip(seqs) {
+            if job.when.moment(now).is_none() {
+                let lane = Lane::from(job.priority.unwrap_or(Priority::Normal)).code();
+                let queue = job.queue.as_deref().unwrap_or("default");
+                streams.entry((queue, &job.group, lane, &job.task)).or_insert(*seq);
+            }
+        }
+        if streams.is_empty() {
+            return Ok(());
+        }
+        let queues: Vec<&str> = streams.keys().map(|key| key.0).collect();
+        let groups: Vec<&str> = streams.keys().map(|key| key.1).collect();
+        let lanes: Vec<i16> = streams.keys().map(|key| key.2).collect();
+        let tasks: Vec<&str> = streams.keys().map(|key| key.3).collect();
+        let firsts: Vec<i64> = streams.values().copied().collect();
+        tx.execute(&self.sql.arrive, &[&queues, &groups, &lanes, &tasks, &firsts])
+            .await?;
+        Ok(())
+    }
 }
 
-/// One row, in the order of the columns of `copy.sql`, behind its place if that was drawn.
-fn write_row(to: &mut Vec<u8>, job: &NewJob, place: Option<i64>, now: Timestamp) {
+/// One row, in the order of the columns of `copy.sql`.
+fn write_row(to: &mut Vec<u8>, job: &NewJob, seq: i64, now: Timestamp) {
     let priority = job.priority.unwrap_or(Priority::Normal).code();
-    to.extend_from_slice(&(COLUMNS + i16::from(place.is_some())).to_be_bytes());
-    if let Some(place) = place {
-        bytes(to, Some(&place.to_be_bytes()));
-    }
+    to.extend_from_slice(&COLUMNS.to_be_bytes());
+    bytes(to, Some(&seq.to_be_bytes()));
     bytes(to, Some(job.id.0.as_bytes()));
     moment(to, Some(now));
     moment(to, job.when.moment(now));

@@ -1,25 +1,25 @@
-//! A few jobs that are ready at once, in one statement.
+//! A few jobs that are ready at once, in one statement. If an executor of this process stands by, they are its own from the
+//! beginning.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use deadpool_postgres::Object;
+use jiff::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::super::connect::{failed, is_transient};
-use super::super::peek::Look;
-use super::super::standby::Order;
-use super::super::take::Asked;
+use super::super::standby::IdleTake;
 use super::super::{PostgresStore, rows};
 use crate::error::{Error, Result};
-use crate::job::{Priority, When};
-use crate::store::{NewJob, Signal, Stood};
+use crate::group::Settings;
+use crate::job::{Claimed, Lane, Priority, State, When};
+use crate::store::{NewJob, Signal, Stood, Taken};
 
 /// The statement takes a millisecond. One that hangs (somebody has locked the table) is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Whether nothing but an insert is needed, and nobody can have the job already.
 pub(super) fn is_plain(job: &NewJob) -> bool {
@@ -39,56 +39,66 @@ fn unanswered() -> Error {
     }
 }
 
+/// Whether no cap and no pause stands before these jobs.
+fn is_free(settings: &Settings, jobs: &[&NewJob]) -> bool {
+    let uncapped = settings.groups.values().all(|s| s.max_running.is_none())
+        && settings.tasks.values().all(|s| s.max_running.is_none());
+    let paused = |job: &&NewJob| settings.group(&job.group).paused || settings.task(&job.task).paused;
+    uncapped && !jobs.iter().any(paused)
+}
+
 impl PostgresStore {
     /// Stores jobs that are plain and ready, each slice as it was submitted: one statement, one round trip, one commit. All
     /// or none, but for the slices in which a job comes under a limit: if there are any (`Some`), it says which jobs of the
-    /// others were stored. Executors of this process are told, or have taken them already.
+    /// others were stored. Executors of this process are told, or have got them already.
     pub(super) async fn insert_plain(&self, calls: &[&[NewJob]]) -> Result<Option<HashSet<Uuid>>> {
-        if let Some(order) = self.standby.someone_for(calls)
-            && let Some(stored) = self.insert_for(order, calls).await?
-        {
-            return Ok(stored);
+        let jobs: Vec<&NewJob> = calls.iter().copied().flatten().collect();
+        let settings = self.known_settings();
+        let idle = if is_free(&settings, &jobs) {
+            self.standby.someone_for(&jobs)
+        } else {
+            None
+        };
+        if let Some(idle) = &idle {
+            self.holds.asked(idle.take.executor, idle.take.number);
         }
-        let rows = self.run_patiently(calls, None).await?;
-        self.signal(Signal::came(calls.iter().copied().flatten()));
-        Ok(stored(&rows, 0))
+        let stored = self.run_plain(calls, &jobs, idle.as_ref(), settings.version).await;
+        let handed = stored.as_ref().is_ok_and(|row| row.get(1));
+        if let Some(IdleTake { take, answer }) = idle {
+            // Should nobody wait for it any longer, or the jobs be taken in spite of an error, the next heartbeat gives them back.
+            let _ = answer.send(Ok(match &stored {
+                Ok(row) if handed => {
+                    self.holds.took(take.executor, take.number, jobs.len());
+                    Stood::Taken(Taken {
+                        jobs: taken(row, &jobs, take.number),
+                        turns: take.turns,
+                        found: true,
+                        settings,
+                    })
+                }
+                _ => Stood::Recalled(take.turns),
+            }));
+        }
+        let row = stored?;
+        if !handed {
+            self.signal(Signal::came(jobs.into_iter()));
+            self.waker.ready();
+        }
+        let stored: Option<Vec<Uuid>> = row.get(0);
+        Ok(stored.filter(|_| !handed).map(|stored| stored.into_iter().collect()))
     }
 
-    /// The same, and takes what is ready for someone who stands by. `None`: that cannot be, and nothing was stored.
-    async fn insert_for(&self, order: Order, calls: &[&[NewJob]]) -> Result<Option<Option<HashSet<Uuid>>>> {
-        let Order { take, answer } = order;
-        let Some(asked) = self.ask_for_all(&Look::of(&take), take.number) else {
-            let _ = answer.send(Ok(Stood::Recalled(take.turns)));
-            return Ok(None);
-        };
-        let rows = match self.run_patiently(calls, Some(&asked)).await {
-            Ok(rows) => rows,
-            Err(error) => {
-                // Should something have been taken nevertheless, the next heartbeat gives it back.
-                let _ = answer.send(Ok(Stood::Recalled(take.turns)));
-                // Something about taking, perhaps: those who submit must not suffer for it.
-                return if error.is_transient() { Err(error) } else { Ok(None) };
-            }
-        };
-        let settings = Arc::clone(&asked.settings);
-        let taken: Vec<Uuid> = rows.iter().filter_map(|row| row.get(0)).collect();
-        // Should nobody wait for it any longer: as above.
-        let _ = answer.send(self.served(take, settings, &rows));
-        if !calls.iter().copied().flatten().all(|job| taken.contains(&job.id.0)) {
-            self.signal(Signal::came(calls.iter().copied().flatten()));
-        }
-        Ok(Some(stored(&rows, 22)))
-    }
-
-    async fn run_patiently(&self, calls: &[&[NewJob]], asked: Option<&Asked<'_>>) -> Result<Vec<Row>> {
-        // A caller who gives up must not leave an answer behind that the next user of the connection would wait for.
-        let tx = self.sit(&self.seats.submitting).await?;
-        let running = self.run_plain(tx.client(), calls, asked);
-        let (error, transient) = match tokio::time::timeout(PATIENCE, running).await {
-            Ok(Ok(rows)) => {
-                drop(tx.finish());
-                return Ok(rows);
-            }
+    async fn run_plain(
+        &self,
+        calls: &[&[NewJob]],
+        jobs: &[&NewJob],
+        idle: Option<&IdleTake>,
+        version: i64,
+    ) -> Result<Row> {
+        let client = self.client().await?;
+        let running = self.send_plain(&client, calls, jobs, idle, version);
+        let (error, transient) = match tokio::time::timeout(TIMEOUT, running).await {
+            Ok(Ok(row)) => return Ok(row),
             Ok(Err(error)) => {
                 let transient = is_transient(&error);
                 (failed("submitting")(error), transient)
@@ -97,33 +107,26 @@ impl PostgresStore {
         };
         if transient {
             // Whatever is wrong with it (it hangs, it leads to a server that only reads), nobody else should have it.
-            drop(tx);
+            drop(Object::take(client));
             self.close_idle();
-        } else {
-            drop(tx.finish());
         }
         Err(error)
     }
 
-    async fn run_plain(
+    async fn send_plain(
         &self,
         client: &Object,
         calls: &[&[NewJob]],
-        asked: Option<&Asked<'_>>,
-    ) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let jobs: Vec<&NewJob> = calls.iter().copied().flatten().collect();
+        jobs: &[&NewJob],
+        idle: Option<&IdleTake>,
+        version: i64,
+    ) -> Result<Row, tokio_postgres::Error> {
         let numbers: Vec<i32> = (0..)
             .zip(calls)
             .flat_map(|(number, call)| std::iter::repeat_n(number, call.len()))
             .collect();
-        let sql = if asked.is_some() {
-            &self.sql.insert_and_take
-        } else {
-            &self.sql.insert_plain
-        };
-        let statement = client.prepare_cached(sql).await?;
+        let statement = client.prepare_cached(&self.sql.insert_plain).await?;
         let now = self.options.clock.manual();
-        let here = self.local_executors();
         let ids: Vec<Uuid> = jobs.iter().map(|j| j.id.0).collect();
         let parents: Vec<Option<Uuid>> = jobs.iter().map(|j| j.parent.map(|p| p.0)).collect();
         let items: Vec<i32> = jobs.iter().map(|j| rows::items(j)).collect();
@@ -140,9 +143,11 @@ impl PostgresStore {
             subjects.extend(jobs.iter().map(|j| j.subject.as_deref()));
         }
         let prepared: Vec<bool> = jobs.iter().map(|j| j.prepared).collect();
-        let mut params: Vec<&(dyn ToSql + Sync)> = vec![
+        let (executor, number) = idle.map(|idle| (idle.take.executor, idle.take.number)).unzip();
+        let served = idle.map(|idle| &idle.take.queues);
+        let scheduled = State::Scheduled.code();
+        let params: [&(dyn ToSql + Sync); 19] = [
             &now,
-            &here,
             &ids,
             &parents,
             &items,
@@ -156,20 +161,45 @@ impl PostgresStore {
             &subjects,
             &prepared,
             &numbers,
+            &executor,
+            &number,
+            &scheduled,
+            &served,
+            &version,
         ];
-        params.extend(asked.iter().flat_map(|asked| asked.params()));
         // A transaction of its own, with settings of its own.
-        client.query(&statement, &params).await
-    }
-
-    /// Executors of this process: what is stored here is told them by a signal, without the detour by the server.
-    pub(super) fn local_executors(&self) -> Vec<Uuid> {
-        self.all_marks().keys().copied().collect()
+        client.query_one(&statement, &params).await
     }
 }
 
-/// Which jobs were stored, if some were left out.
-fn stored(rows: &[Row], column: usize) -> Option<HashSet<Uuid>> {
-    let stored: Option<Vec<Uuid>> = rows.first().and_then(|row| row.get(column));
-    stored.map(|stored| stored.into_iter().collect())
+/// Jobs that were handed over, as a claim would tell them.
+fn taken(row: &Row, jobs: &[&NewJob], number: i64) -> Vec<Claimed> {
+    let ids: Vec<Uuid> = row.get(0);
+    let submitted: Timestamp = row.get(2);
+    let (seqs, lanes): (Vec<i64>, Vec<i16>) = (row.get(3), row.get(4));
+    let places: HashMap<Uuid, (i64, i16)> = ids.into_iter().zip(seqs.into_iter().zip(lanes)).collect();
+    let claimed = |job: &&NewJob| {
+        let (seq, code) = places.get(&job.id.0).copied()?;
+        let lane = Lane::from_code(code)?;
+        Some(Claimed {
+            id: job.id,
+            number,
+            task: job.task.clone(),
+            group: job.group.clone(),
+            owner: job.owner.clone(),
+            priority: Priority::from_code(code)?,
+            lane,
+            seq,
+            args: job.args.clone(),
+            items: job.items,
+            meta: job.meta.clone(),
+            parent: job.parent,
+            submitted,
+            attempts: 0,
+            interruptions: 0,
+            losses: 0,
+            prepared: job.prepared,
+        })
+    };
+    jobs.iter().filter_map(claimed).collect()
 }

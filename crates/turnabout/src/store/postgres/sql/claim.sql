@@ -1,31 +1,7 @@
--- Takes the lowest seqs of each stream (a walk of job_ready from the resume mark on). Rows that another claim has
--- just locked are skipped. Takes nothing for an executor that is no longer registered; one that is cannot be reaped
--- before this commits.
--- $1 executor, $2 claim number, $3 state; then one entry a stream: queue, group, lane, task, mark, limit.
-with alive as materialized (
-    select from turnabout.executor where incarnation = $1 for key share
-),
-chosen as materialized (
-    select j.place, j.id
-    from unnest($4::text[], $5::text[], $6::smallint[], $7::text[], $8::bigint[], $9::int[])
-        as s (queue, "group", lane, task, mark, jobs)
-    cross join lateral (
-        select ctid as place, id from turnabout.job
-        where executor is null and due is null and started is null
-            and queue = s.queue and "group" = s."group" and lane = s.lane and task = s.task and seq > s.mark
-        order by seq limit s.jobs
-        for update skip locked
-    ) j
-    where exists (select from alive)
-),
--- What is in whose hands is found by this (docs/adr/0022).
-held as (
-    insert into turnabout.hold (executor, claim, jobs)
-    select $1, $2, array_agg(id) from chosen having count(*) > 0
-)
--- The rows are locked, so they are where they were: no second walk of an index.
-update turnabout.job j
-set executor = $1, claim = $2, state = $3, reason = null
-where j.ctid = any (array(select place from chosen))
-returning j.id, j.lane, j.seq, j.queue, j.task, j."group", j.owner, j.priority, j.args, j.items, j.meta, j.parent,
-    j.submitted, j.attempts, j.interruptions, j.losses, j.prepared
+-- Takes jobs from streams: one statement, which is a transaction of its own where no caps are locked. What makes it safe stands
+-- with the function (migrations/0001/take.sql).
+-- $1 executor, $2 claim number, $3 state, $4 reason, $5 version of the settings; then one entry a stream: pick, jobs of the pick, whether
+-- it has several streams, queue, group, lane, task, the seq with which to begin, how many at most.
+select id, lane, seq, queue, task, "group", owner, priority, args, items, meta, parent, submitted, attempts, interruptions,
+    losses, prepared
+from turnabout.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)

@@ -1,4 +1,4 @@
--- Gives back the places under caps that were freed inside handlers' transactions, and wakes whoever waits for one. Rows of
+-- Gives back the places under caps that were freed inside handlers' transactions, and tells whether there were any. Rows of
 -- the counters are taken in the order of their names; two who fold at once share the work.
 with gone as (delete from turnabout.freed returning kind, name),
 folded as (
@@ -7,4 +7,4 @@ folded as (
     where c.kind = n.kind and c.name = n.name
     returning 1
 )
-select turnabout.wake() from folded limit 1
+select from folded limit 1

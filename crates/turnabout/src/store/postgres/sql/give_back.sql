@@ -3,13 +3,10 @@
 -- with neither: it stays parked as it is. `fresh`: a new place at the end of the lane. $17 and $18 are empty where no
 -- task described an error. Attempts with a number ($19; empty: none) are kept in their own table, $20 of a job.
 -- Places are drawn before rows are looked for, so that jobs get them in the order in which they were given, whatever the
--- plan.
-with arrived as materialized (
-    select case when cardinality(array_remove($8::smallint[], null)) > 0 then turnabout.arrive() end as place
-),
-given as materialized (
+-- plan. Ready jobs are announced.
+with given as materialized (
     select d.*, case when d.fresh then nextval('turnabout.job_seq') end as place
-    from arrived, unnest($3::uuid[], $4::bigint[], $5::boolean[], $6::smallint[], $7::smallint[], $8::smallint[], $9::int[],
+    from unnest($3::uuid[], $4::bigint[], $5::boolean[], $6::smallint[], $7::smallint[], $8::smallint[], $9::int[],
         $10::int[], $11::int[], $12::smallint[], $13::text[], $14::double precision[], $15::double precision[],
         $16::boolean[], $17::text[], $18::text[], $19::int[])
         as d (id, claim, cancelling, state, reason, lane, attempts, interruptions, losses, priority, error, delay,
@@ -33,7 +30,12 @@ back as (
     from given d
     where j.id = d.id and j.executor is not distinct from $1 and j.claim is not distinct from d.claim
         and j.cancelling = d.cancelling
-    returning j.id, j."group", j.task, d.claim, d.attempt, d.reason, d.error, d.message, d.code, d.ran
+    returning j.id, j.queue, j."group", j.lane, j.task, j.seq, j.due, d.claim, d.attempt, d.reason, d.error, d.message,
+        d.code, d.ran
+),
+arrived as (
+    insert into turnabout.arrival (queue, "group", lane, task, first)
+    select queue, "group", lane, task, min(seq) from back where due is null group by queue, "group", lane, task
 ),
 kept as (
     insert into turnabout.job_attempt (job, n, attempt, executor, claim, started, ended, reason, error, error_message,

@@ -1,2 +1,3 @@
--- What the store sees in an executor's hands; claims with a hold that is empty are told without a job.
-select id, claim, cancelling from turnabout.in_hand($1)
+-- What the store sees in an executor's hands by these claims; claims with a hold that is empty are told without a job.
+-- $1 executor, $2 claims (null: all).
+select id, claim, cancelling from turnabout.in_hand($1, $2)

@@ -3,7 +3,8 @@
 -- Jobs of groups that have a limit are passed over too, unless $20 says that they were let in (limits.rs); where no group
 -- has one, that costs a look at an empty index a statement.
 -- $1 now (null: the server's); then one entry a job. Places were drawn by draw_seqs.sql.
-insert into turnabout.job (id, seq, submitted, due, expires, parent, items, lane, priority, queue, "group", task, owner,
+with stored as (
+insert into turnabout.job as j (id, seq, submitted, due, expires, parent, items, lane, priority, queue, "group", task, owner,
     unique_key, args, meta, subject, prepared, limited)
 select d.id, d.seq, n.now,
     case when w.due > n.now then w.due end,
@@ -21,4 +22,10 @@ cross join lateral (select coalesce(d.at, n.now + make_interval(secs => d.delay)
 where $20 or not (select exists (select from turnabout.group_setting where max_unfinished is not null))
     or not exists (select from turnabout.group_setting g where g.name = d."group" and g.max_unfinished is not null)
 on conflict do nothing
-returning id
+returning j.id, j.seq, j.due, j.queue, j."group", j.lane, j.task
+),
+arrived as (
+    insert into turnabout.arrival (queue, "group", lane, task, first)
+    select queue, "group", lane, task, min(seq) from stored where due is null group by queue, "group", lane, task
+)
+select id from stored

@@ -1,2 +1,2 @@
 -- All executors and their heartbeat numbers.
-select incarnation, beat from turnabout.executor
+select executor, number from turnabout.heartbeat

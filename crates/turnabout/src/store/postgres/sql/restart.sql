@@ -17,12 +17,17 @@ kept as (
 ),
 surplus as (
     delete from turnabout.job_attempt a using kept k where a.job = k.job and a.n <= k.n - $6::int
+),
+live as (
+    insert into turnabout.job as j (id, submitted, parent, items, state, reason, lane, priority, queue, "group", task, owner,
+        unique_key, args, meta, subject, prepared, limited)
+    select b.id, b.submitted, b.parent, b.items, $2, $3, l.lane, b.priority, b.queue, b."group", b.task, b.owner,
+        b.unique_key, b.args, b.meta, b.subject, b.prepared,
+        exists (select from turnabout.task t where t.name = b.task and t.max_unfinished is not null)
+        or exists (select from turnabout.group_setting g where g.name = b."group" and g.max_unfinished is not null)
+    from back b join unnest($1::uuid[], $4::smallint[]) with ordinality as l (id, lane, place) on l.id = b.id
+    order by l.place
+    returning j.queue, j."group", j.lane, j.task, j.seq
 )
-insert into turnabout.job (id, submitted, parent, items, state, reason, lane, priority, queue, "group", task, owner,
-    unique_key, args, meta, subject, prepared, limited)
-select b.id, b.submitted, b.parent, b.items, $2, $3, l.lane, b.priority, b.queue, b."group", b.task, b.owner,
-    b.unique_key, b.args, b.meta, b.subject, b.prepared,
-    exists (select from turnabout.task t where t.name = b.task and t.max_unfinished is not null)
-    or exists (select from turnabout.group_setting g where g.name = b."group" and g.max_unfinished is not null)
-from (select turnabout.arrive() offset 0) a, back b join unnest($1::uuid[], $4::smallint[]) with ordinality as l (id, lane, place) on l.id = b.id
-order by l.place
+insert into turnabout.arrival (queue, "group", lane, task, first)
+select queue, "group", lane, task, min(seq) from live group by queue, "group", lane, task

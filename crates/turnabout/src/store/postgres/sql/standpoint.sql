@@ -19,4 +19,5 @@ select (select count(*) from (
             and queue = $1 and "group" = $2 and lane = $3 and task = $4 and seq < $5 limit $6
     ) before),
     (select count(*) from groups),
-    (select max(seen) from turnabout.executor where $1 = any (queues) and $4 = any (tasks) and not draining)
+    (select max(h.seen) from turnabout.executor e join turnabout.heartbeat h on h.executor = e.incarnation
+        where $1 = any (e.queues) and $4 = any (e.tasks) and not e.draining)

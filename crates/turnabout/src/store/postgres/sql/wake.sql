@@ -1,2 +1,2 @@
--- Wakes whoever sleeps; nothing if nobody does.
-select turnabout.wake()
+-- Wakes whoever sleeps in another process; nothing if nobody does. $1 the token of this process.
+select turnabout.wake($1)

@@ -1,6 +1,5 @@
 //! Who holds what is found by holds, not by an index on the jobs; and claims stay where the jobs lie.
 
-use super::plans::Prepared;
 use super::*;
 use crate::lifecycle::Event;
 
@@ -14,8 +13,6 @@ cases![
     a_claim_that_was_seen_to_be_empty_keeps_a_hold_that_comes_later,
     what_an_executor_leaves_behind_is_found_though_it_is_gone,
     what_no_hold_tells_of_is_found_when_its_executor_is_gone,
-    jobs_that_were_held_before_there_were_holds_come_back,
-    a_schema_without_holds_is_left_alone_while_its_executors_run,
 ];
 
 async fn holds(place: &Place, client: &Client) -> i64 {
@@ -45,10 +42,20 @@ async fn jobs_that_run_are_not_among_the_ready_ones(place: &Place) {
     let client = place.client().await;
     let mut exec = executor(&store, &["work"]).await;
     add(&store, vec![job("a"); 50].into_iter().map(anew).collect()).await;
-    let glance = Prepared::hot("glance", &store.sql.glance);
-    glance.prepare(&client).await;
     let taken = exec.take(50).await;
-    let passed = async || removed(&glance.explain(&client, "'default', 17").await);
+    let look = "set enable_seqscan = off; explain (analyze, format json) select from turnabout.job
+        where queue = 'default' and executor is null and due is null and started is null
+        order by \"group\", lane, task, seq limit 1";
+    let look = super::super::sql::in_schema(look, &place.schema);
+    let passed = async || {
+        let messages = client.simple_query(&look).await.expect("a plan");
+        let text = messages.iter().find_map(|message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        let plan: serde_json::Value = serde_json::from_str(text.expect("a row")).expect("a plan in JSON");
+        removed(&plan[0]["Plan"])
+    };
     assert_eq!(passed().await, 50, "they are, as long as they have only been taken");
     let marks = taken.iter().map(|job| (job.id, job.number, 1)).collect();
     let refused = store.start(exec.incarnation, marks).await.expect("start works");
@@ -196,66 +203,4 @@ async fn what_no_hold_tells_of_is_found_when_its_executor_is_gone(place: &Place)
     }
     assert_eq!(store.reap(Uuid::nil(), 0).await.expect("reap works"), 1);
     assert_eq!(next.take_one().await.id, lost.id);
-}
-
-/// All that was before there were holds.
-async fn before_holds(place: &Place, client: &Client) {
-    let before = [
-        include_str!("../migrations/0001_begin.sql"),
-        include_str!("../migrations/0002_submit.sql"),
-        include_str!("../migrations/0003_finish.sql"),
-        include_str!("../migrations/0004_take.sql"),
-        include_str!("../migrations/0005_forget.sql"),
-    ];
-    place.run(client, &format!("create schema {}", place.schema)).await;
-    for sql in before {
-        place.run(client, sql).await;
-    }
-    let held = "create table turnabout.migration (version bigint primary key, oldest_program bigint not null,
-            applied timestamptz not null default now());
-        insert into turnabout.migration select n, 2 from generate_series(1, 5) n;
-        insert into turnabout.job (id, submitted, lane, queue, \"group\", task, args, executor, claim, state)
-        select turnabout.id_at(now()), now(), 2, 'default', 'a', 'work', '{}',
-            case when n > 1 then gen_random_uuid() end, case when n > 1 then n end, (n > 1)::int
-        from generate_series(1, 3) n";
-    place.run(client, held).await;
-}
-
-async fn jobs_that_were_held_before_there_were_holds_come_back(place: &Place) {
-    let client = place.client().await;
-    before_holds(place, &client).await;
-    let store = place.open().await;
-    let mut exec = executor(&store, &["work"]).await;
-    assert_eq!(exec.take(9).await.len(), 1);
-    assert_eq!(store.reap(Uuid::nil(), 0).await.expect("reap works"), 2);
-    exec.turns.forgive();
-    assert_eq!(exec.take(9).await.len(), 2);
-}
-
-async fn a_schema_without_holds_is_left_alone_while_its_executors_run(place: &Place) {
-    let client = place.client().await;
-    before_holds(place, &client).await;
-    let one = |seen: &str| {
-        format!(
-            "insert into turnabout.executor (incarnation, name, slots, queues, tasks, version, since, seen)
-            values (gen_random_uuid(), 'old', 1, '{{}}', '{{}}', '', now(), {seen})"
-        )
-    };
-    place.run(&client, &one("now() - interval '1 hour'")).await;
-    place.run(&client, &one("now()")).await;
-    let error = place.try_open().await.err().expect("it is refused").chain();
-    assert!(error.contains("older version are running; stop them"), "{error}");
-    assert_eq!(
-        place
-            .number(&client, "select max(version) from turnabout.migration")
-            .await,
-        5
-    );
-    place
-        .run(
-            &client,
-            "update turnabout.executor set seen = now() - interval '2 minutes'",
-        )
-        .await;
-    place.open().await;
 }

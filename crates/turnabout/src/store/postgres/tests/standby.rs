@@ -16,8 +16,8 @@ cases![
     jobs_of_several_callers_are_taken_together,
     who_does_not_know_a_task_is_not_disturbed,
     whoever_was_served_comes_last,
-    an_order_that_is_recalled_brings_its_memory_and_no_job,
-    an_order_that_is_recalled_while_it_is_served_brings_its_job,
+    a_take_that_is_recalled_brings_its_memory_and_no_job,
+    a_take_that_is_recalled_while_it_is_served_brings_its_job,
     whoever_went_away_gets_nothing,
     where_settings_hold_something_back_it_takes_a_look_by_the_rules,
     a_cap_that_is_made_meanwhile_is_kept,
@@ -26,13 +26,6 @@ cases![
     what_is_wrong_with_taking_does_not_touch_those_who_submit,
     jobs_under_a_limit_are_stored_as_ever,
 ];
-
-/// However long looks take, this store's executors may have all that is ready.
-async fn open(place: &Place) -> Arc<PostgresStore> {
-    let store = place.open().await;
-    store.trial.say(false, true, false);
-    store
-}
 
 type Standing<'a> = BoxFuture<'a, Result<Stood>>;
 
@@ -58,7 +51,7 @@ fn heard_ready(signals: &mut broadcast::Receiver<Signal>) -> bool {
 }
 
 async fn a_job_is_taken_by_the_statement_that_stores_it(place: &Place) {
-    let store = open(place).await;
+    let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 4).await;
     let mut signals = store.signals();
@@ -77,7 +70,7 @@ async fn a_job_is_taken_by_the_statement_that_stores_it(place: &Place) {
 }
 
 async fn jobs_of_several_callers_are_taken_together(place: &Place) {
-    let store = open(place).await;
+    let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 9).await;
     // The first holds the pen, and waits; the others are stored together.
@@ -111,7 +104,7 @@ async fn jobs_of_several_callers_are_taken_together(place: &Place) {
 }
 
 async fn who_does_not_know_a_task_is_not_disturbed(place: &Place) {
-    let store = open(place).await;
+    let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     let mut standing = stand(&store, &mut exec, 4).await;
     let mut signals = store.signals();
@@ -142,7 +135,7 @@ async fn who_does_not_know_a_task_is_not_disturbed(place: &Place) {
 }
 
 async fn whoever_was_served_comes_last(place: &Place) {
-    let store = open(place).await;
+    let store = place.open().await;
     let (mut one, mut two) = (executor(&store, &["work"]).await, executor(&store, &["work"]).await);
     let first = stand(&store, &mut one, 4).await;
     let mut second = stand(&store, &mut two, 4).await;
@@ -154,8 +147,8 @@ async fn whoever_was_served_comes_last(place: &Place) {
     assert_eq!(brought(second).await, Some(ids));
 }
 
-async fn an_order_that_is_recalled_brings_its_memory_and_no_job(place: &Place) {
-    let store = open(place).await;
+async fn a_take_that_is_recalled_brings_its_memory_and_no_job(place: &Place) {
+    let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await.counting(Fairness::Items, "2,1", 7);
     assert!(exec.take(4).await.is_empty());
     exec.turns.charge("elsewhere", 1, 5);
@@ -174,8 +167,8 @@ async fn an_order_that_is_recalled_brings_its_memory_and_no_job(place: &Place) {
     assert_eq!(exec.take_one().await.id, ids[0]);
 }
 
-async fn an_order_that_is_recalled_while_it_is_served_brings_its_job(place: &Place) {
-    let store = open(place).await;
+async fn a_take_that_is_recalled_while_it_is_served_brings_its_job(place: &Place) {
+    let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     assert!(exec.take(4).await.is_empty());
     let (enough, until) = tokio::sync::oneshot::channel::<()>();
@@ -198,7 +191,7 @@ async fn an_order_that_is_recalled_while_it_is_served_brings_its_job(place: &Pla
 }
 
 async fn whoever_went_away_gets_nothing(place: &Place) {
-    let store = open(place).await;
+    let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     drop(stand(&store, &mut exec, 4).await);
     let ids = add(&store, vec![job("a")]).await;
@@ -207,7 +200,7 @@ async fn whoever_went_away_gets_nothing(place: &Place) {
 }
 
 async fn where_settings_hold_something_back_it_takes_a_look_by_the_rules(place: &Place) {
-    let store = open(place).await;
+    let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     let paused = GroupSettings {
         paused: true,
@@ -236,7 +229,7 @@ async fn where_settings_hold_something_back_it_takes_a_look_by_the_rules(place: 
 }
 
 async fn a_cap_that_is_made_meanwhile_is_kept(place: &Place) {
-    let store = open(place).await;
+    let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 4).await;
     let client = place.client().await;
@@ -257,7 +250,7 @@ async fn a_cap_that_is_made_meanwhile_is_kept(place: &Place) {
 }
 
 async fn more_than_it_wants_takes_a_look_by_the_rules(place: &Place) {
-    let store = open(place).await;
+    let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 1).await;
     let mut signals = store.signals();
@@ -269,7 +262,7 @@ async fn more_than_it_wants_takes_a_look_by_the_rules(place: &Place) {
 }
 
 async fn an_executor_that_was_reaped_gets_nothing(place: &Place) {
-    let store = open(place).await;
+    let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 4).await;
     let other = place.open().await;
@@ -281,7 +274,7 @@ async fn an_executor_that_was_reaped_gets_nothing(place: &Place) {
 }
 
 async fn what_is_wrong_with_taking_does_not_touch_those_who_submit(place: &Place) {
-    let store = open(place).await;
+    let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 4).await;
     let client = place.client().await;
@@ -294,7 +287,7 @@ async fn what_is_wrong_with_taking_does_not_touch_those_who_submit(place: &Place
 }
 
 async fn jobs_under_a_limit_are_stored_as_ever(place: &Place) {
-    let store = open(place).await;
+    let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     let limited = GroupSettings {
         max_unfinished: Some(1),

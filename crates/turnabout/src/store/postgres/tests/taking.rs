@@ -15,7 +15,6 @@ cases![
     promoted_jobs_queue_up_as_they_became_due_whatever_the_server_knows_of_the_table,
     a_cap_that_is_made_between_look_and_claim_counts_what_is_claimed,
     a_place_under_a_cap_is_given_once_though_another_job_of_the_take_was_gone,
-    marks_find_a_job_behind_many_streams_that_have_run_dry,
     many_groups_with_few_jobs_take_turns,
     a_large_group_among_many_small_ones_is_got_past,
 ];
@@ -168,32 +167,9 @@ async fn a_place_under_a_cap_is_given_once_though_another_job_of_the_take_was_go
     );
 }
 
-async fn marks_find_a_job_behind_many_streams_that_have_run_dry(place: &Place) {
-    let store = place.open().await;
-    store.trial.say(true, false, false);
-    let mut exec = executor(&store, &["work"]).await;
-    // While someone is about to bring jobs, nothing is remembered but the marks.
-    let client = place.client().await;
-    let bring = "begin; select pg_advisory_xact_lock_shared(hashtext('turnabout'), 1)";
-    place.run(&client, bring).await;
-    let groups: Vec<String> = (0..700).map(|i| format!("g{i:03}")).collect();
-    add(&store, groups.iter().map(|group| job(group)).collect()).await;
-    assert_eq!(exec.drain(50).await.len(), 700);
-    // The place is behind the last of them; all are known, and probed one after the other from the first on.
-    let id = add(&store, vec![job("g690")]).await[0];
-    let (jobs, found) = exec.try_take(1).await.expect("take works");
-    assert!(found);
-    assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [id]);
-}
-
-/// How often short streams were read as a whole.
-fn read_short(store: &PostgresStore) -> usize {
-    store.trial.read_short.load(std::sync::atomic::Ordering::Relaxed)
-}
-
 /// Takes so many jobs at a time until there are none, and checks that groups took turns: one job each, in the order of their
 /// names, over and over, whoever has none left is passed over; and each gave its jobs in the order submitted.
-async fn drain_in_turn(place: &Place, jobs: Vec<NewJob>, mut want: impl FnMut() -> u32) -> Arc<PostgresStore> {
+async fn drain_in_turn(place: &Place, jobs: Vec<NewJob>, mut want: impl FnMut() -> u32) {
     let store = place.open().await;
     let mut waiting: BTreeMap<String, VecDeque<JobId>> = BTreeMap::new();
     for job in &jobs {
@@ -217,7 +193,7 @@ async fn drain_in_turn(place: &Place, jobs: Vec<NewJob>, mut want: impl FnMut() 
         }
         if taken.is_empty() && !found {
             assert!(waiting.is_empty(), "{} groups were left out", waiting.len());
-            return store;
+            return;
         }
     }
 }
@@ -237,8 +213,7 @@ async fn many_groups_with_few_jobs_take_turns(place: &Place) {
         }
     }
     random.shuffle(&mut jobs);
-    let store = drain_in_turn(place, jobs, || random.u32(60..120)).await;
-    assert!(read_short(&store) > 0, "{} reads", read_short(&store));
+    drain_in_turn(place, jobs, || random.u32(60..120)).await;
 }
 
 /// Where a single group has more jobs than are read, nothing is known of it; others must not wait for that.
@@ -246,6 +221,5 @@ async fn a_large_group_among_many_small_ones_is_got_past(place: &Place) {
     let group = |n: usize| job(&format!("g{n:03}"));
     let mut jobs: Vec<NewJob> = (0..600).flat_map(|n| [group(n), group(n), group(n)]).collect();
     jobs.extend((0..1500).map(|_| group(400)));
-    let store = drain_in_turn(place, jobs, || 100).await;
-    assert!(read_short(&store) > 0, "{} reads", read_short(&store));
+    drain_in_turn(place, jobs, || 100).await;
 }

@@ -120,8 +120,6 @@ begin
         end if;
     end if;
 
-    -- Under the lock of all who make jobs ready, and before a place in a lane is drawn (see sql/lock_ring.sql).
-    perform pg_advisory_xact_lock_shared(hashtext('turnabout'), 1);
     -- A key's holder may finish between the insert and the look at it: then there is room for a new job.
     for attempt in 1..100 loop
         insert into turnabout.job as j (id, submitted, due, expires, parent, items, lane, priority,
@@ -150,6 +148,8 @@ begin
                 -- What is due later is seen in time by the executors' heartbeats.
                 perform pg_notify('turnabout', 'due') where start < moment + interval '10 seconds';
             else
+                insert into turnabout.arrival (queue, "group", lane, task, first)
+                select j.queue, j."group", j.lane, j.task, j.seq from turnabout.job j where j.id = job;
                 perform turnabout.wake();
             end if;
             is_new := true;
@@ -211,57 +211,72 @@ begin
 end
 $$;
 
--- Stores jobs that are ready at once and have neither a given id nor a unique key, and wakes whoever sleeps in another
--- process. One call is a transaction of its own, without a `begin`: the settings that keep plans from flipping are the
--- function's. Nothing can be in its way: ids are new. Places in the lane are given in the order of the jobs. Queue and
--- priority that the submitter did not say are as the task was published.
+-- Stores jobs that are ready at once and have neither a given id nor a unique key. One call is a transaction of its own,
+-- without a `begin`: the settings that keep plans from flipping are the function's. Nothing can be in its way: ids are new.
+-- Queue and priority that the submitter did not say are as the task was published.
 -- Jobs that come under a limit on unfinished jobs are left out, with all that were submitted by the same call, so that
--- those keep their order: if there are any, it tells which were stored. Where there is no limit at all, that costs a look
--- at two empty indexes.
--- `at` null: the server's time; `here`: executors that are told in another way; then one entry a job, the last which call
--- it is of.
+-- those keep their order: if there are any, `stored` tells the others. Where there is no limit at all, that costs a look at
+-- two empty indexes.
+-- `at` null: the server's time. One entry a job, `calls`: which call it is of.
+-- `idle`: an executor with nothing to do, which holds the jobs at once (`handed`), by this claim, if it serves their queues, is
+-- still registered, nothing else is ready for it, and the settings are those `known`, by which nothing stands in the way.
 create function turnabout.insert_plain(
-    at timestamptz, here uuid[], ids uuid[], parents uuid[], items integer[], priorities smallint[], queues text[],
+    at timestamptz, ids uuid[], parents uuid[], items integer[], priorities smallint[], queues text[],
     groups text[], tasks text[], owners text[], args text[], meta text[], subjects text[], prepared boolean[],
-    calls integer[]
-) returns uuid[] language plpgsql
+    calls integer[], idle uuid, number bigint, taken smallint, idle_queues text[], known bigint,
+    out stored uuid[], out handed boolean, out moment timestamptz, out seqs bigint[], out lanes smallint[]
+) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_variable
 declare
-    moment   timestamptz := coalesce(at, clock_timestamp());
-    sleeping boolean;
-    limited  boolean;
     left_out integer[] := '{}';
 begin
-    select exists (select from turnabout.executor e where e.asleep and e.incarnation <> all (here)),
-        exists (select from turnabout.group_setting g where g.max_unfinished is not null)
-            or exists (select from turnabout.task t where t.max_unfinished is not null)
-    into sleeping, limited;
-    if limited then
+    moment := coalesce(at, clock_timestamp());
+    handed := false;
+    if exists (select from turnabout.group_setting g where g.max_unfinished is not null)
+        or exists (select from turnabout.task t where t.max_unfinished is not null) then
         left_out := array(
             select c.call from unnest(groups, tasks, calls) as c ("group", task, call)
             where exists (select from turnabout.group_setting g where g.name = c."group" and g.max_unfinished is not null)
                 or exists (select from turnabout.task t where t.name = c.task and t.max_unfinished is not null)
         );
+    elsif idle is not null then
+        perform from turnabout.executor e where e.incarnation = idle for key share;
+        if found then
+            -- As a claim does (take.sql).
+            lock table turnabout.job in row exclusive mode;
+            handed := exists (select from turnabout.settings s where s.version = known) and not turnabout.is_ready(
+                (select e.kind from turnabout.executor e where e.incarnation = idle)
+            ) and not exists (
+                select from unnest(queues, tasks) as d (queue, task) left join turnabout.task t on t.name = d.task
+                where coalesce(d.queue, t.queue, 'default') <> all (idle_queues)
+            );
+        end if;
     end if;
-    -- Under the lock of all who make jobs ready, and before a place in a lane is drawn (see sql/lock_ring.sql).
-    perform pg_advisory_xact_lock_shared(hashtext('turnabout'), 1);
-    insert into turnabout.job (id, submitted, parent, items, lane, priority, queue, "group", task, owner, args, meta,
-        subject, prepared)
-    select d.id, moment, d.parent, d.items, coalesce(d.priority, t.priority, 2), coalesce(d.priority, t.priority, 2),
-        coalesce(d.queue, t.queue, 'default'), d."group", d.task, d.owner, d.args, d.meta, d.subject, d.prepared
-    from unnest(ids, parents, items, priorities, queues, groups, tasks, owners, args, meta, subjects, prepared, calls)
-        as d (id, parent, items, priority, queue, "group", task, owner, args, meta, subject, prepared, call)
-    left join turnabout.task t on t.name = d.task
-    where d.call <> all (left_out);
-    if sleeping then
-        perform pg_notify('turnabout', 'ready');
+    with job as (
+        insert into turnabout.job as j (id, submitted, parent, items, lane, priority, queue, "group", task, owner, args,
+            meta, subject, prepared, executor, claim, state)
+        select d.id, moment, d.parent, d.items, coalesce(d.priority, t.priority, 2), coalesce(d.priority, t.priority, 2),
+            coalesce(d.queue, t.queue, 'default'), d."group", d.task, d.owner, d.args, d.meta, d.subject, d.prepared,
+            case when handed then idle end, case when handed then number end, case when handed then taken else 0 end
+        from unnest(ids, parents, items, priorities, queues, groups, tasks, owners, args, meta, subjects, prepared, calls)
+            as d (id, parent, items, priority, queue, "group", task, owner, args, meta, subject, prepared, call)
+        left join turnabout.task t on t.name = d.task
+        where d.call <> all (left_out)
+        returning j.id, j.queue, j."group", j.lane, j.task, j.seq
+    ),
+    arrived as (
+        insert into turnabout.arrival (queue, "group", lane, task, first)
+        select j.queue, j."group", j.lane, j.task, min(j.seq) from job j
+        where not handed group by j.queue, j."group", j.lane, j.task
+    )
+    select coalesce(array_agg(j.id), '{}'), array_agg(j.seq), array_agg(j.lane) into stored, seqs, lanes from job j;
+    if handed then
+        insert into turnabout.hold (executor, claim, jobs) values (idle, number, ids);
+    elsif left_out = '{}' then
+        stored := null;
     end if;
-    if left_out <> '{}' then
-        return array(select d.id from unnest(ids, calls) as d (id, call) where d.call <> all (left_out));
-    end if;
-    return null;
 end
 $$;
 

@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use foldhash::HashMap;
 use uuid::Uuid;
@@ -17,32 +18,56 @@ use crate::store::Settle;
 
 /// So many holds that can go are not left to the next heartbeat.
 const MANY: usize = 64;
+/// A claim whose answer is missing for longer than any statement runs has got nothing, or a heartbeat has found what it got.
+const LOST: Duration = Duration::from_mins(5);
 
 /// The claims of all executors of this process.
 #[derive(Default)]
-pub(super) struct Hands(Mutex<HashMap<Uuid, Claims>>);
+pub(super) struct Holds(Mutex<HashMap<Uuid, Claims>>);
 
 /// The claims of an executor.
 #[derive(Default)]
 struct Claims {
-    /// How many jobs of each are still in its hands.
+    /// How many jobs of each are still in its holds.
     left: HashMap<i64, usize>,
+    /// Those whose answer is not there, or was lost.
+    unanswered: HashMap<i64, Instant>,
     /// Those with none.
     empty: Vec<i64>,
     /// Those with a hold that was seen to be empty.
     seen: Vec<i64>,
 }
 
-impl Hands {
+impl Holds {
     fn all(&self) -> MutexGuard<'_, HashMap<Uuid, Claims>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A claim is about to be made. Until its answer is there, it may have jobs or not.
+    pub(super) fn asked(&self, executor: Uuid, claim: i64) {
+        self.all()
+            .entry(executor)
+            .or_default()
+            .unanswered
+            .insert(claim, Instant::now());
+    }
+
     /// A claim has got so many jobs.
     pub(super) fn took(&self, executor: Uuid, claim: i64, jobs: usize) {
+        let mut all = self.all();
+        let claims = all.entry(executor).or_default();
+        claims.unanswered.remove(&claim);
         if jobs > 0 {
-            self.all().entry(executor).or_default().left.insert(claim, jobs);
+            claims.left.insert(claim, jobs);
         }
+    }
+
+    /// The claims by which an executor may hold jobs. None: nothing is known of it here.
+    pub(super) fn claims(&self, executor: Uuid) -> Option<Vec<i64>> {
+        let mut all = self.all();
+        let Claims { left, unanswered, .. } = all.get_mut(&executor)?;
+        unanswered.retain(|_, asked| asked.elapsed() < LOST);
+        Some(left.keys().chain(unanswered.keys()).copied().collect())
     }
 
     /// One job of each of these claims is settled. Says which claims have none left, if those are many by now.
@@ -106,14 +131,14 @@ impl PostgresStore {
                 claims.push(job.number);
             }
         }
-        if let Some(empty) = self.hands.settled(executor, claims.into_iter())
+        if let Some(empty) = self.holds.settled(executor, claims.into_iter())
             && self
                 .run("forgetting holds", &self.sql.drop_holds, &[&executor, &empty])
                 .await
                 .is_err()
         {
             // Something is wrong with the server, for those to hear who need it more.
-            self.hands.still_empty(executor, empty);
+            self.holds.still_empty(executor, empty);
         }
     }
 }
@@ -124,42 +149,42 @@ mod tests {
 
     #[test]
     fn a_claim_is_empty_when_its_last_job_is_settled() {
-        let (hands, me) = (Hands::default(), Uuid::new_v4());
-        hands.took(me, 1, 2);
-        hands.took(me, 2, 1);
-        assert_eq!(hands.settled(me, [1].into_iter()), None);
-        assert_eq!(hands.empty(me), (vec![], vec![]));
-        assert_eq!(hands.settled(me, [2, 1].into_iter()), None);
-        assert_eq!(hands.empty(me), (vec![2, 1], vec![]));
-        assert_eq!(hands.empty(me), (vec![], vec![]));
+        let (holds, me) = (Holds::default(), Uuid::new_v4());
+        holds.took(me, 1, 2);
+        holds.took(me, 2, 1);
+        assert_eq!(holds.settled(me, [1].into_iter()), None);
+        assert_eq!(holds.empty(me), (vec![], vec![]));
+        assert_eq!(holds.settled(me, [2, 1].into_iter()), None);
+        assert_eq!(holds.empty(me), (vec![2, 1], vec![]));
+        assert_eq!(holds.empty(me), (vec![], vec![]));
     }
 
     #[test]
     fn claims_of_others_and_unknown_ones_do_not_count() {
-        let (hands, me) = (Hands::default(), Uuid::new_v4());
-        hands.took(me, 1, 1);
-        hands.took(me, 3, 0);
-        hands.settled(Uuid::new_v4(), [1].into_iter());
-        hands.settled(me, [2, 3].into_iter());
-        assert_eq!(hands.empty(me), (vec![], vec![]));
+        let (holds, me) = (Holds::default(), Uuid::new_v4());
+        holds.took(me, 1, 1);
+        holds.took(me, 3, 0);
+        holds.settled(Uuid::new_v4(), [1].into_iter());
+        holds.settled(me, [2, 3].into_iter());
+        assert_eq!(holds.empty(me), (vec![], vec![]));
     }
 
     #[test]
     fn many_empty_claims_are_told_at_once() {
-        let (hands, me) = (Hands::default(), Uuid::new_v4());
+        let (holds, me) = (Holds::default(), Uuid::new_v4());
         let claims = 0..MANY as i64;
-        claims.clone().for_each(|claim| hands.took(me, claim, 1));
-        assert_eq!(hands.settled(me, claims.clone()), Some(claims.collect()));
-        assert_eq!(hands.empty(me), (vec![], vec![]));
+        claims.clone().for_each(|claim| holds.took(me, claim, 1));
+        assert_eq!(holds.settled(me, claims.clone()), Some(claims.collect()));
+        assert_eq!(holds.empty(me), (vec![], vec![]));
     }
 
     #[test]
     fn what_is_seen_to_be_empty_is_told_apart_and_no_longer_counted() {
-        let (hands, me) = (Hands::default(), Uuid::new_v4());
-        hands.took(me, 1, 1);
-        hands.took(me, 2, 1);
-        hands.seen_empty(me, vec![1, 2], &HashSet::from([2]));
-        hands.settled(me, [1, 2].into_iter());
-        assert_eq!(hands.empty(me), (vec![2], vec![1, 2]));
+        let (holds, me) = (Holds::default(), Uuid::new_v4());
+        holds.took(me, 1, 1);
+        holds.took(me, 2, 1);
+        holds.seen_empty(me, vec![1, 2], &HashSet::from([2]));
+        holds.settled(me, [1, 2].into_iter());
+        assert_eq!(holds.empty(me), (vec![2], vec![1, 2]));
     }
 }

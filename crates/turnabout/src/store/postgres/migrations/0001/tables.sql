@@ -1,10 +1,10 @@
--- The first schema: live jobs, ended jobs, executors, the ring, tasks, settings.
+-- The tables: live jobs, ended jobs, executors, tasks, settings. Those that a take walks are in streams.sql.
 
 -- Live jobs: unfinished ones only, so that the table stays small. Names are compared bytewise: faster, and the same
 -- order as SQLite. The wide columns come last.
 create sequence turnabout.job_seq;
 create table turnabout.job (
-    id            uuid primary key with (fillfactor = 45),  -- a claim makes a second entry, beside the first
+    id            uuid primary key,
     seq           bigint not null default nextval('turnabout.job_seq'),  -- place in its lane
     submitted     timestamptz not null,
     due           timestamptz,               -- parked until then
@@ -36,18 +36,18 @@ create table turnabout.job (
     error_message text,                      -- the same for people, and for programs, as the task describes it
     error_code    text
 ) with (
-    -- Room for the start mark beside the claimed row, and vacuum long before dead rows pile up.
-    fillfactor = 80,
+    -- Room on each page for a second version of every row: a claim stays on its page (docs/adr/0022). And vacuum long
+    -- before dead rows pile up.
+    fillfactor = 45,
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0,
     autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 1000000,
     autovacuum_analyze_scale_factor = 0.2, autovacuum_analyze_threshold = 5000
 );
--- What peek and claim walk: ready jobs only, which are those that nobody holds and that are not parked. Task is in it
--- so that jobs of unknown tasks are stepped over.
-create index job_ready on turnabout.job (queue, "group", lane, task, seq) where executor is null and due is null;
+-- No index may name `executor` or `claim`, not even in its condition, or a claim would write every index.
+-- The streams, each in the order of `seq`: what a claim walks. Jobs that were taken and have not started are passed over.
+create index job_ready on turnabout.job (queue, "group", lane, task, seq) where due is null and started is null;
 create index job_parked on turnabout.job (due) where due is not null;
-create index job_held on turnabout.job (executor, claim) where executor is not null;
-create index job_expiring on turnabout.job (expires) where expires is not null and executor is null;
+create index job_expiring on turnabout.job (expires) where expires is not null and started is null;
 create unique index job_unique on turnabout.job ("group", task, unique_key) where unique_key is not null;
 -- Only jobs that come under a limit on unfinished jobs: what submits count.
 create index job_limited on turnabout.job ("group", task, coalesce(owner, '')) where limited;
@@ -126,29 +126,35 @@ create table turnabout.job_attempt (
     primary key (job, n)
 ) partition by range (job);
 
--- Who runs jobs. A claim holds this row, so that one that was reaped takes nothing more.
+-- Who runs jobs. A claim locks this row, so that one that was reaped takes nothing more. Hardly ever updated: a claim would
+-- walk through the dead versions.
 create table turnabout.executor (
     incarnation uuid primary key,
+    kind        integer not null,
     name        text not null,
     slots       integer not null,
     queues      text[] not null,
     tasks       text[] not null,
     version     text not null,
-    beat        bigint not null default 0,
-    asleep      boolean not null default false,
     draining    boolean not null default false,   -- an operator wants it to take no more jobs
-    since       timestamptz not null,
-    seen        timestamptz not null
-) with (fillfactor = 50);
+    since       timestamptz not null
+);
+create table turnabout.heartbeat (
+    executor uuid primary key,
+    number   bigint not null,
+    seen     timestamptz not null
+) with (fillfactor = 10);
 
--- The place in the ring, one for each kind of executor; moved on by each take.
-create table turnabout.ring (
-    kind   text primary key,
-    place  text collate "C" not null default '',
-    "left" integer not null default 0,
-    -- How often it was moved: whoever moves it later than it should knows whether someone else has meanwhile.
-    moves  bigint not null default 0
-) with (fillfactor = 10, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_scale_factor = 0);
+-- Which jobs executors hold: a row for each claim, or some, written with the claim. A job's own row says who holds it; this
+-- only says where to look. A row without a job that is held by its claim never gets one again, and goes.
+create table turnabout.hold (
+    executor uuid not null,
+    claim    bigint not null,
+    jobs     uuid[] not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+-- Ids do not get smaller by compression.
+alter table turnabout.hold alter jobs set storage external;
+create index hold_by on turnabout.hold (executor, claim);
 
 -- What groups have cost, where jobs are not counted but weighed.
 create table turnabout.account (
@@ -208,6 +214,8 @@ create table turnabout.group_setting (
     max_unfinished integer
 );
 create index group_limited on turnabout.group_setting (name) where max_unfinished is not null;
+create index group_weighted on turnabout.group_setting (name) where weight > 1;
+create index group_paused on turnabout.group_setting (name) where paused;
 create table turnabout.task_limit (
     name        text collate "C" primary key,
     max_running integer,
@@ -221,6 +229,11 @@ create table turnabout.cap (
     running integer not null,
     primary key (kind, name)
 ) with (fillfactor = 50);
+
+-- Places under caps that were given back inside handlers' transactions. Only added to there: an update of the counter
+-- itself would fail at the stricter isolation levels, since others write it all the time. Folded into the counters soon
+-- after by fold_freed.sql.
+create table turnabout.freed (kind smallint not null, name text collate "C" not null);
 
 -- Until when someone watches, in which epoch, and up to which number the hints are forgotten: one row.
 create table turnabout.feed (
@@ -240,49 +253,3 @@ create table turnabout.hint (
     told    timestamptz not null,
     last    text
 );
-
--- The lowest id made at a moment: the bounds of a day.
-create function turnabout.id_floor(moment timestamptz) returns uuid language sql immutable parallel safe as $$
-    select (lpad(to_hex(floor(extract(epoch from moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
-$$;
-
--- A new id made at a moment.
-create function turnabout.id_at(moment timestamptz) returns uuid language sql volatile as $$
-    select (lpad(to_hex(floor(extract(epoch from moment) * 1000)::bigint), 12, '0')
-        || '7' || substr(r, 14, 3) || substr('89ab', 1 + floor(random() * 4)::int, 1) || substr(r, 18, 15))::uuid
-    from (select replace(gen_random_uuid()::text, '-', '')) as random(r)
-$$;
-
--- Makes a table's partition for the day of a moment, if it is missing. Attaching does not block those who write.
-create function turnabout.ensure_day(moment timestamptz, kept text default 'job_history') returns void
-language plpgsql as $$
-declare
-    day  timestamptz := date_trunc('day', moment, 'UTC');
-    part text := kept || '_' || to_char(day at time zone 'UTC', 'YYYYMMDD');
-begin
-    if to_regclass(format('turnabout.%I', part)) is not null then
-        return;
-    end if;
-    -- Two who find it missing at once: the second waits and sees it.
-    perform pg_advisory_xact_lock(hashtext('turnabout.ensure_day'));
-    -- By a query: to_regclass may remember that there was none.
-    if exists (select from pg_class c where c.relnamespace = 'turnabout'::regnamespace and c.relname = part) then
-        return;
-    end if;
-    execute format('create table turnabout.%I (like turnabout.%I including all)', part, kept);
-    execute format('alter table turnabout.%I attach partition turnabout.%I for values from (%L) to (%L)',
-        kept, part, turnabout.id_floor(day), turnabout.id_floor(day + interval '1 day'));
-end
-$$;
-
--- Called by whoever makes a job ready without submitting one: holds the lock of all who make jobs ready until it commits,
--- and draws a place, so that executors who know what is ready notice that something has come (see sql/lock_ring.sql).
-create function turnabout.arrive() returns bigint language sql volatile as $$
-    select nextval('turnabout.job_seq')
-    from (select pg_advisory_xact_lock_shared(hashtext('turnabout'), 1) offset 0) l
-$$;
-
--- Wakes whoever sleeps. Called by a submit; costs nothing while everyone is busy.
-create function turnabout.wake() returns void language sql volatile as $$
-    select pg_notify('turnabout', 'ready') where exists (select from turnabout.executor where asleep)
-$$;

@@ -46,7 +46,6 @@ impl PostgresStore {
 
     /// Closes connections that nobody uses; they are made again when needed.
     pub(super) fn close_idle(&self) {
-        self.seats.clear();
         close_idle(&self.pool);
     }
 

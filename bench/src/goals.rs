@@ -34,9 +34,21 @@ fn goals(ours: &[Line], all: &[Value]) -> Vec<(&'static str, Option<f64>, Wanted
     let value =
         |store: &str, scenario: &str, settings: Value, name: &str| value(ours, store, scenario, &settings, name);
     let drain = |store: &str, groups: u64, backlog: u64, history: bool, pinned: bool, name: &str| {
-        let settings =
-            json!({ "groups": groups, "backlog": backlog, "executors": 1, "history": history, "pinned": pinned });
+        let settings = json!({
+            "groups": groups, "backlog": backlog, "executors": 1, "slots": 64, "history": history, "pinned": pinned
+        });
         value(store, "drain", settings, name)
+    };
+    // By so many executors with so many slots each, against one of them.
+    let together = |executors: u32, slots: u32| {
+        let rate = |executors: u32| {
+            let settings = json!({
+                "groups": 1_000, "backlog": 100_000, "executors": executors, "slots": slots, "history": false,
+                "pinned": false
+            });
+            value("postgres", "drain", settings, "per_s")
+        };
+        ratio(rate(executors), rate(1))
     };
     let rate = |groups, backlog, pinned| drain("postgres", groups, backlog, false, pinned, "per_s");
     let peer = |scenario: &str, key: &str| against_peers(all, "turnabout", scenario, key);
@@ -53,8 +65,14 @@ fn goals(ours: &[Line], all: &[Value]) -> Vec<(&'static str, Option<f64>, Wanted
         (
             "drain, 1,000 groups, PostgreSQL, no history / ceiling",
             drain("postgres", 1_000, 100_000, false, false, "of_ceiling"),
-            AtLeast(0.6),
+            AtLeast(0.65),
         ),
+        ("2 executors of 64 slots / 1, PostgreSQL", together(2, 64), AtLeast(1.0)),
+        ("4 executors of 64 slots / 1, PostgreSQL", together(4, 64), AtLeast(1.0)),
+        ("8 executors of 64 slots / 1, PostgreSQL", together(8, 64), AtLeast(1.0)),
+        ("16 executors of 4 slots / 1, PostgreSQL", together(16, 4), AtLeast(0.7)),
+        ("32 executors of 4 slots / 1, PostgreSQL", together(32, 4), AtLeast(0.7)),
+        ("48 executors of 4 slots / 1, PostgreSQL", together(48, 4), AtLeast(0.7)),
         ("the same with history / best peer", kept, AtLeast(1.0)),
         (
             "bulk submit, PostgreSQL / best peer",

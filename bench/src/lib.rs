@@ -79,7 +79,7 @@ async fn round(options: &Options, store: Store, repeat: u32, report: &mut Report
             }
             Scenario::Drain => {
                 for wanted in options.drains() {
-                    report.add(drain::run(&place, wanted, options.slots).await?, repeat)?;
+                    report.add(drain::run(&place, wanted).await?, repeat)?;
                 }
             }
             Scenario::Steady => report.add(steady::run(&place, options.rate, options.seconds()).await?, repeat)?,

@@ -1,6 +1,7 @@
 //! The command line, and what is measured unless it says otherwise.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -70,9 +71,9 @@ pub(crate) struct Options {
     /// Drain so many jobs
     #[arg(long, value_delimiter = ',')]
     backlog: Vec<u64>,
-    /// Drain by so many executors
+    /// Drain by so many executors, each with --slots slots or with its own number: `1,8,16x4`
     #[arg(long, value_delimiter = ',')]
-    executors: Vec<u32>,
+    executors: Vec<Crew>,
     /// Slots of an executor that drains
     #[arg(long, default_value_t = 64)]
     pub(crate) slots: u32,
@@ -170,18 +171,19 @@ impl Options {
         let chosen = !(self.groups.is_empty() && self.backlog.is_empty() && self.executors.is_empty());
         let points = if chosen { self.chosen(usual) } else { self.usual(usual) };
         let mut drains = Vec::new();
-        for (groups, backlog, executors) in points {
+        for (groups, backlog, crew) in points {
             for history in self.histories() {
                 let drain = Drain {
                     groups,
                     backlog,
-                    executors,
+                    executors: crew.executors,
+                    slots: crew.slots.unwrap_or(self.slots),
                     history,
                     pinned: false,
                 };
                 drains.push(drain);
                 // Unless asked for everywhere, a snapshot is held for one of them.
-                let typical = (groups, backlog, executors) == (1_000, usual, 1) && history == History::None;
+                let typical = (groups, backlog, crew) == (1_000, usual, Crew::of(1)) && history == History::None;
                 if self.pinned || (!chosen && typical) {
                     drains.push(Drain { pinned: true, ..drain });
                 }
@@ -191,10 +193,10 @@ impl Options {
     }
 
     /// Groups, backlogs and executors: every combination of what the command line says.
-    fn chosen(&self, usual: u64) -> Vec<(u64, u64, u32)> {
+    fn chosen(&self, usual: u64) -> Vec<(u64, u64, Crew)> {
         let or = |given: &[u64], usual: u64| if given.is_empty() { vec![usual] } else { given.to_vec() };
         let executors = if self.executors.is_empty() {
-            &[1]
+            &[Crew::of(1)]
         } else {
             self.executors.as_slice()
         };
@@ -208,13 +210,44 @@ impl Options {
     }
 
     /// Groups, backlogs and executors: each varied around one point.
-    fn usual(&self, usual: u64) -> Vec<(u64, u64, u32)> {
+    fn usual(&self, usual: u64) -> Vec<(u64, u64, Crew)> {
+        let one = Crew::of(1);
         if self.quick {
-            return vec![(1, usual, 1), (1_000, usual, 1), (1_000, usual, 2)];
+            return vec![(1, usual, one), (1_000, usual, one), (1_000, usual, Crew::of(2))];
         }
-        let mut points: Vec<_> = [1, 100, 1_000, 10_000, 100_000].map(|groups| (groups, usual, 1)).into();
-        points.extend([(1_000, usual, 2), (1_000, usual, 4)]);
-        points.extend([(1_000, 10_000, 1), (1_000, 1_000_000, 1)]);
+        let mut points: Vec<_> = [1, 100, 1_000, 10_000, 100_000].map(|groups| (groups, usual, one)).into();
+        points.extend([2, 4, 8].map(|executors| (1_000, usual, Crew::of(executors))));
+        let few = |executors| (1_000, usual, Crew { executors, slots: Some(4) });
+        points.extend([1, 16, 32, 48].map(few));
+        points.extend([(1_000, 10_000, one), (1_000, 1_000_000, one)]);
         points
+    }
+}
+
+/// Executors that work together, and how many slots each has, if that is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Crew {
+    executors: u32,
+    slots: Option<u32>,
+}
+
+impl Crew {
+    fn of(executors: u32) -> Self {
+        Self { executors, slots: None }
+    }
+}
+
+impl FromStr for Crew {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is not a number; say 8, or 8x4"));
+        match text.split_once('x') {
+            Some((executors, slots)) => Ok(Self {
+                executors: number(executors)?,
+                slots: Some(number(slots)?),
+            }),
+            None => number(text).map(Self::of),
+        }
     }
 }

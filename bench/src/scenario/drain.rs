@@ -14,13 +14,14 @@ pub(crate) struct Drain {
     pub(crate) groups: u64,
     pub(crate) backlog: u64,
     pub(crate) executors: u32,
+    pub(crate) slots: u32,
     pub(crate) history: History,
     /// Whether another transaction holds a snapshot open meanwhile.
     pub(crate) pinned: bool,
 }
 
 /// The clock runs from the start of the first job until the store says that nothing is unfinished.
-pub(crate) async fn run(place: &Place, drain: Drain, slots: u32) -> Result<Measured> {
+pub(crate) async fn run(place: &Place, drain: Drain) -> Result<Measured> {
     let backlog = drain.backlog;
     let ceiling = ceiling::drain(place, backlog.min(100_000)).await?;
     let open = place.open(drain.history).await?;
@@ -36,7 +37,7 @@ pub(crate) async fn run(place: &Place, drain: Drain, slots: u32) -> Result<Measu
     let cpu = Cpu::now();
     let mut executors = Vec::new();
     for (number, jobs) in handles.iter().enumerate() {
-        executors.push(execute_as(jobs, &notes, slots, &format!("bench-{number}")).await?);
+        executors.push(execute_as(jobs, &notes, drain.slots, &format!("bench-{number}")).await?);
     }
     notes.all_ended().await?;
     let end = loop {
@@ -57,7 +58,7 @@ pub(crate) async fn run(place: &Place, drain: Drain, slots: u32) -> Result<Measu
         .setting("executors", drain.executors)
         .setting("history", drain.history == History::Kept)
         .setting("pinned", drain.pinned)
-        .setting("slots", slots)
+        .setting("slots", drain.slots)
         .rate(backlog, end.saturating_sub(notes.first().unwrap_or_default()), ceiling)
         .maybe("cpu_us_per_job", cpu))
 }

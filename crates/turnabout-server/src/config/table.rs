@@ -19,7 +19,7 @@ section! {
         retention: Duration = Duration::from_hours(30 * 24);
         /// The schema that the tables are in (`PostgreSQL`).
         schema: String = "turnabout".to_owned();
-        /// How many connections are used at the most, besides the one that listens (`PostgreSQL`).
+        /// How many connections to `PostgreSQL` are open at the most, 4 or more: one listens, one is for heartbeats.
         connections: u32 = 8;
         /// The arguments of a job are no longer, as JSON.
         max_arguments: Size = Size(1 << 20);

@@ -43,7 +43,8 @@ impl Open {
         self
     }
 
-    /// How many connections are used at the most (`PostgreSQL` only), besides the one that listens.
+    /// How many connections to `PostgreSQL` are open at the most, 4 or more: one listens, one is for heartbeats, the rest for
+    /// everything else. While nothing happens there are 4. Handlers that run in a transaction have one more each.
     pub fn connections(mut self, connections: u32) -> Self {
         self.options.connections = connections;
         self
@@ -62,8 +63,8 @@ impl Open {
     }
 
     async fn open(self) -> Result<Jobs> {
-        if self.options.connections == 0 {
-            return Err(Error::invalid("connections", "at least 1 is needed"));
+        if self.options.connections < 4 {
+            return Err(Error::invalid("connections", "at least 4 are needed"));
         }
         let store: Arc<dyn Store> = match Place::of(&self.url)? {
             Place::Sqlite(path) => sqlite(path, self.options).await?,

@@ -13,7 +13,8 @@ pub struct StoreOptions {
     pub retention: Duration,
     /// The schema that the tables are in (`PostgreSQL`).
     pub schema: String,
-    /// How many connections are used at the most (`PostgreSQL`), besides the one that listens.
+    /// How many connections to `PostgreSQL` are open at the most: one listens, one is for heartbeats, the rest for everything else.
+    /// Fewer than 4 count as 4.
     pub connections: u32,
 }
 

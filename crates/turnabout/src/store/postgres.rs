@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::{Object, Pool, RecyclingMethod};
+use deadpool_postgres::{Object, Pool, PoolError, RecyclingMethod};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::broadcast;
@@ -128,7 +128,7 @@ impl PostgresStore {
         let (feed, hints) = feed::Feed::new();
         let sql = Sql::new(&options.schema);
         let warm_up = connect::warm_up(sql.reserve.clone());
-        let pool = connect::pool(&config, &tls, options.connections, RecyclingMethod::Fast, Some(warm_up))?;
+        let pool = connect::pool(&config, &tls, timeouts::pooled(&options), RecyclingMethod::Fast, Some(warm_up))?;
         let pulse = connect::pool(&config, &tls, 2, RecyclingMethod::Fast, None)?;
         // As many as handlers may ask for at a time, see `offer_transactions`. Handlers may leave things behind.
         let handlers = connect::pool(&config, &tls, 0, RecyclingMethod::Clean, None)?;
@@ -153,6 +153,7 @@ impl PostgresStore {
             waker: Arc::default(),
             feed,
         });
+        tokio::spawn(timeouts::trim(Arc::downgrade(&store)));
         tokio::spawn(waker::run(Arc::downgrade(&store), Arc::clone(&store.waker)));
         tokio::spawn(feed::write(Arc::downgrade(&store), hints, watched));
         store.measure_offset().await?;
@@ -167,6 +168,22 @@ impl PostgresStore {
     }
 
     async fn client(&self) -> Result<Object> {
+        match self.pool.get().await {
+            Err(error) if connect::refusal(&error).is_some() => self.make_do(error).await,
+            got => got.map_err(no_connection),
+        }
+    }
+
+    /// The server accepts no more connections: we get by with those that there are, if there are any.
+    async fn make_do(&self, refused: PoolError) -> Result<Object> {
+        let have = self.pool.status().size;
+        if have == 0 {
+            return Err(no_connection(refused));
+        }
+        if self.pool.status().max_size > have {
+            tracing::warn!(have, error = %no_connection(refused).chain(), "going on with fewer connections");
+            self.pool.resize(have);
+        }
         self.pool.get().await.map_err(no_connection)
     }
 

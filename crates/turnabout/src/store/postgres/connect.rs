@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, QueueMode, RecyclingMethod, Runtime};
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
@@ -91,7 +91,7 @@ pub(super) fn pool(
         builder = builder.post_create(warm_up);
     }
     builder
-        .max_size(connections.max(2) as usize)
+        .max_size(connections as usize)
         // What was used last has its statements prepared and its tables at hand.
         .queue_mode(QueueMode::Lifo)
         .wait_timeout(Some(WAIT))
@@ -223,12 +223,34 @@ pub(super) fn failed(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> E
 }
 
 /// Turns a pool's error into ours.
-pub(super) fn no_connection(error: deadpool_postgres::PoolError) -> Error {
+pub(super) fn no_connection(error: PoolError) -> Error {
+    let cause = match refusal(&error) {
+        Some(refused) => format!(
+            "the server accepts no more connections ({}); let each process have fewer (`connections`), or raise \
+             max_connections there",
+            crate::error::chain(refused)
+        )
+        .into(),
+        None => Box::new(error).into(),
+    };
     Error::Store {
         doing: "waiting for a connection",
         transient: true,
-        cause: Box::new(error),
+        cause,
     }
+}
+
+/// The server's own words, if that is why a pool has no connection to give: the server accepts no more.
+pub(super) fn refusal(error: &PoolError) -> Option<&tokio_postgres::Error> {
+    let (PoolError::Backend(cause) | PoolError::PostCreateHook(HookError::Backend(cause))) = error else {
+        return None;
+    };
+    is_refused(cause).then_some(cause)
+}
+
+/// Whether the server accepts no more connections.
+pub(super) fn is_refused(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS)
 }
 
 /// Whether the same call may succeed later: the connection or the server went away, someone else was in the way.

@@ -25,6 +25,8 @@ impl PostgresStore {
             .map(|task| task.name.as_str())
             .collect();
         self.limit_tasks(&limited).await?;
+        // A heartbeat must never wait for a connection: it is there from the beginning.
+        drop(self.pulse.get().await.map_err(no_connection)?);
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
         let slots = executor.slots as i32;

@@ -1,5 +1,6 @@
 //! Nothing hangs for ever: every verb has its time, and a connection that did not answer in time is not used again.
 
+use std::sync::Weak;
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
@@ -8,11 +9,15 @@ use tokio_postgres::error::SqlState;
 use super::PostgresStore;
 use super::connect::is_deadlock;
 use crate::error::{Error, Result};
+use crate::store::StoreOptions;
 
 /// A verb that takes longer gets no answer any more: its connection is dead, or the server is.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// Large batches, and what waits for others on purpose.
 pub(super) const MORE_PATIENCE: Duration = Duration::from_mins(5);
+
+/// A connection that nobody has used for so long is closed.
+const UNUSED: Duration = Duration::from_secs(30);
 
 /// So often a verb is tried that collides with others.
 const COLLISIONS: u64 = 10;
@@ -65,6 +70,26 @@ impl PostgresStore {
                 answer => return answer,
             }
         }
+    }
+}
+
+/// How many connections of those that a process may have are for everything but listening and heartbeats.
+pub(super) fn pooled(options: &StoreOptions) -> u32 {
+    options.connections.max(4) - 2
+}
+
+/// Closes connections that nobody has used for a while, but for two; and lets the pool grow again after the server refused
+/// some.
+pub(super) async fn trim(store: Weak<PostgresStore>) {
+    loop {
+        tokio::time::sleep(UNUSED / 3).await;
+        let Some(store) = store.upgrade() else { return };
+        let mut kept = 0;
+        let _ = store.pool.retain(|_, metrics| {
+            kept += 1;
+            kept <= 2 || metrics.last_used() < UNUSED
+        });
+        store.pool.resize(pooled(&store.options) as usize);
     }
 }
 

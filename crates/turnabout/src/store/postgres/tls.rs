@@ -132,6 +132,8 @@ pub(super) fn hint(error: &tokio_postgres::Error) -> &'static str {
     } else if whole.contains("TLS handshake") {
         "no encrypted connection: check that sslrootcert names the certificate that has signed the server's, that the \
          server is called by a name in its certificate (sslmode=verify-full), and that it has not expired"
+    } else if super::connect::is_refused(error) {
+        "the server accepts no more connections: let each process have fewer (`connections`), or raise max_connections there"
     } else {
         "check that the server runs, that host, port, user and password are right, and that the database exists"
     }

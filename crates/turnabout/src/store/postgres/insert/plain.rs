@@ -62,7 +62,11 @@ impl PostgresStore {
         if let Some(idle) = &idle {
             self.holds.asked(idle.take.executor, idle.take.number);
         }
-        let stored = self.run_plain(calls, &jobs, idle.as_ref(), settings.version).await;
+        let mut stored = self.run_plain(calls, &jobs, idle.as_ref(), settings.version).await;
+        if idle.is_some() && stored.as_ref().is_err_and(|error| !error.is_transient()) {
+            // Something about taking, perhaps: those who submit must not suffer for it.
+            stored = self.run_plain(calls, &jobs, None, settings.version).await;
+        }
         let handed = stored.as_ref().is_ok_and(|row| row.get(1));
         if let Some(IdleTake { take, answer }) = idle {
             // Should nobody wait for it any longer, or the jobs be taken in spite of an error, the next heartbeat gives them back.

@@ -102,15 +102,18 @@ $$;
 
 -- Whether something may be ready for a kind: streams are open, arrivals have not been filed, or what is paused has changed.
 -- One statement: by one snapshot these say all there is to say.
-create function turnabout.is_ready(of_kind integer) returns boolean language sql stable
+create function turnabout.is_ready(of_kind integer) returns boolean language plpgsql stable
 set enable_seqscan = off set jit = off as $$
-    select coalesce((
+begin
+    -- In PL/pgSQL, which keeps the plan: a function in SQL is planned by every statement that calls it.
+    return coalesce((
         select s.version <> r.version
             or exists (select from turnabout.stream t where t.kind = r.kind and t.gen = r.gen)
             or exists (select from turnabout.arrival a where a.tx >= pg_snapshot_xmax(r.seen))
             or exists (select from turnabout.arrival a where a.tx = any (array(select pg_snapshot_xip(r.seen))))
         from turnabout.settings s, (select * from turnabout.ring x where x.kind = of_kind order by x.n desc limit 1) r
-    ), true)
+    ), true);
+end
 $$;
 
 -- Whether jobs of a group or of a task are not to be taken.
@@ -165,8 +168,12 @@ $$;
 
 -- Wakes whoever sleeps in another process: those hold a lock, shared, while they sleep. Costs next to nothing while everyone
 -- is busy. A process does not listen to its own token.
-create function turnabout.wake(token text default '') returns void language sql volatile as $$
-    select pg_notify('turnabout', 'ready ' || $1)
-    where case when pg_try_advisory_lock(hashtext('turnabout'), 2)
-        then not pg_advisory_unlock(hashtext('turnabout'), 2) else true end
+create function turnabout.wake(token text default '') returns void language plpgsql volatile as $$
+begin
+    if pg_try_advisory_lock(hashtext('turnabout'), 2) then
+        perform pg_advisory_unlock(hashtext('turnabout'), 2);
+    else
+        perform pg_notify('turnabout', 'ready ' || token);
+    end if;
+end
 $$;

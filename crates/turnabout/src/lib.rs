@@ -123,6 +123,7 @@ pub mod jobs;
 pub mod lifecycle;
 pub mod log;
 pub mod progress;
+pub mod schedule;
 pub mod store;
 mod submit;
 mod task;
@@ -157,6 +158,7 @@ pub use job::{Attempt, Described, Job, JobId, Priority, State};
 pub use jobs::{Cancel, Explanation, FollowLogs, Jobs, LogPage, Page, ScopedJobs, Watch};
 pub use log::{JobLog, LogLimits};
 pub use progress::{Cancelled, Progress};
+pub use schedule::{Definition, Missed, Overlap, Schedule, ScheduleChange, ScheduleKey};
 pub use store::Submitted;
 #[cfg(feature = "postgres")]
 pub use submit::Within;

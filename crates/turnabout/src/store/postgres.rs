@@ -52,6 +52,7 @@ mod prune;
 mod read;
 mod report;
 mod rows;
+mod schedules;
 mod seats;
 mod settings;
 mod settle;
@@ -239,6 +240,10 @@ impl Store for PostgresStore {
     }
 
     fn overview(&self) -> &dyn super::overview::Overview {
+        self
+    }
+
+    fn schedules(&self) -> &dyn super::schedules::Schedules {
         self
     }
 

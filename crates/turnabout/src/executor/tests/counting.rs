@@ -111,6 +111,10 @@ impl Store for Counting {
         self.inner.overview()
     }
 
+    fn schedules(&self) -> &dyn crate::store::schedules::Schedules {
+        self.inner.schedules()
+    }
+
     fn signals(&self) -> broadcast::Receiver<Signal> {
         match &self.silence {
             Some(silence) => silence.subscribe(),

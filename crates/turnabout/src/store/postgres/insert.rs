@@ -87,8 +87,41 @@ impl PostgresStore {
         let failed = failed("submitting");
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
+        let Some(outcomes) = self.insert_keyed_in(&tx, jobs, limited).await? else {
+            return Ok(None);
+        };
+        tx.commit().await.map_err(&failed)?;
+        Ok(Some(outcomes))
+    }
+
+    /// Stores jobs inside a transaction that does something else as well. Once that has committed, [`Self::tell_new`] tells of
+    /// them.
+    pub(super) async fn insert_within(&self, tx: &Tx, jobs: &mut [NewJob]) -> Result<Vec<Result<Submitted>>> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.fill_in(jobs).await?;
+        // Whoever looks at the limits is never told that there are some after all.
+        let outcomes = self.insert_keyed_in(tx, jobs, true).await?;
+        Ok(outcomes.unwrap_or_default())
+    }
+
+    /// Tells of jobs that were stored by [`Self::insert_within`].
+    pub(super) fn tell_new(&self, jobs: &[NewJob], outcomes: &[Result<Submitted>]) {
+        self.announce_new(jobs, outcomes);
+        self.hint_new(outcomes);
+    }
+
+    /// Stores jobs of which some may exist already, or may be too many. `None`: as above.
+    async fn insert_keyed_in(
+        &self,
+        tx: &Tx,
+        jobs: &[NewJob],
+        limited: bool,
+    ) -> Result<Option<Vec<Result<Submitted>>>> {
+        let failed = failed("submitting");
         let mut quotas = if limited {
-            self.pass_gates(&tx, jobs).await?
+            self.pass_gates(tx, jobs).await?
         } else {
             Quotas::default()
         };
@@ -110,7 +143,7 @@ impl PostgresStore {
         for chunk in sorted.chunks(CHUNK) {
             let wanted: Vec<NewJob> = chunk.iter().map(|(_, _, job)| (*job).clone()).collect();
             let seqs: Vec<i64> = chunk.iter().map(|(_, seq, _)| *seq).collect();
-            let Some(stored) = self.insert_chunk(&tx, &wanted, &seqs, &quotas, limited).await? else {
+            let Some(stored) = self.insert_chunk(tx, &wanted, &seqs, &quotas, limited).await? else {
                 return Ok(None);
             };
             for ((at, ..), outcome) in chunk.iter().zip(stored) {
@@ -119,10 +152,9 @@ impl PostgresStore {
         }
         let mut outcomes: Vec<Result<Submitted>> = outcomes.into_iter().flatten().collect();
         if limited {
-            self.take_back_surplus(&tx, &mut quotas, jobs, &mut outcomes).await?;
+            self.take_back_surplus(tx, &mut quotas, jobs, &mut outcomes).await?;
         }
-        self.wake_for(&tx, jobs, self.now()).await.map_err(&failed)?;
-        tx.commit().await.map_err(&failed)?;
+        self.wake_for(tx, jobs, self.now()).await.map_err(&failed)?;
         Ok(Some(outcomes))
     }
 

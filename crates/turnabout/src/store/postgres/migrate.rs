@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_forget.sql"),
     include_str!("migrations/0006_hold.sql"),
     include_str!("migrations/0007_places.sql"),
+    include_str!("migrations/0008_schedules.sql"),
 ];
 
 /// The newest schema that this program knows.

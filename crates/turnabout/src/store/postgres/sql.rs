@@ -48,7 +48,9 @@ statements! {
     lock_all_caps, lock_caps, lock_due, lock_ended, lock_expired, lock_held, lock_hints, lock_id, lock_ring, log,
     log_ends, lost_hints, move_ring, next_due, note, notify, open_accounts, open_copy, orphans, owed, past, peek, peek_marked, peek_short,
     peers, prune_accounts, prune_attempts, prune_logs, prune_reports, prune_rows, publish, read, read_ended, refill,
-    register, register_ring, registered, report, request_cancel, restart, set_cap, set_group, set_task, set_version, settings,
+    register, register_ring, registered, report, request_cancel, restart, schedule_declared, schedule_delete, schedule_due, schedule_events,
+    schedule_forget_events, schedule_forget_runs, schedule_gate, schedule_get, schedule_last_event, schedule_list, schedule_live,
+    schedule_lock, schedule_move, schedule_next, schedule_note, schedule_runs, schedule_set, schedule_taken, schedule_tell, set_cap, set_group, set_task, set_version, settings,
     settings_version, share, standpoint, start, strike, sums, sweep_holds, take_all, tally, tasks, tell, unfinished, unlock_id,
     unset_group, unset_task, wake, wake_others, watch, withdraw,
 }

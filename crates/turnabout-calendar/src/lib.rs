@@ -1,8 +1,11 @@
 //! When something happens again: cron expressions, calendar events in systemd's notation, and intervals.
 
 mod calendar;
+mod civil;
 mod cron;
 mod error;
+mod field;
+mod instants;
 mod interval;
 mod scan;
 mod zone;

@@ -4,7 +4,7 @@
 //! (a whole day was skipped in Samoa), it searches until the year 5000, and calendar events need all the rest of this
 //! crate anyway, so that what would be left to `croner` is this folder.
 
-mod days;
+pub(crate) mod days;
 mod parse;
 
 use std::cell::Cell;
@@ -18,7 +18,7 @@ use crate::error::ParseError;
 use crate::field::{Field, HOUR, MINUTE, MONTH, Notation, SECOND, YEAR};
 use crate::instants;
 use crate::zone::Named;
-pub(crate) use days::CronDays;
+use days::CronDays;
 
 /// How cron writes lists.
 const NOTATION: Notation = Notation {

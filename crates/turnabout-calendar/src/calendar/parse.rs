@@ -13,12 +13,13 @@ use crate::zone::Named;
 /// The event, and the zone that it names.
 pub(super) fn parse(text: &str) -> Result<(Event, Option<Named>), ParseError> {
     let mut words = words(text);
+    let zone = take_zone(text, &mut words)?;
     if let [moment] = words.as_slice()
         && moment.value.starts_with('@')
+        && zone.as_ref().is_none_or(|zone| zone.zone == TimeZone::UTC)
     {
         return at_moment(text, moment);
     }
-    let zone = take_zone(text, &mut words)?;
     if let [word] = words.as_slice()
         && let Some(canonical) = shorthand(word.value)
     {
@@ -248,7 +249,9 @@ impl Reader<'_> {
         loop {
             items.push(self.item(unit)?);
             if !self.0.eat(",") {
-                return Ok(Field::list(items));
+                // systemd writes every second as a star.
+                let every_second = unit == SECOND && items == [Item::open(0, 1)];
+                return Ok(if every_second { Field::Any } else { Field::list(items) });
             }
         }
     }

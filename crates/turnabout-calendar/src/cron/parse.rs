@@ -6,7 +6,7 @@ use crate::civil::{MONTHS, WEEKDAYS, named};
 use crate::error::ParseError;
 use crate::field::{DAY, Field, HOUR, Item, MINUTE, MONTH, SECOND, Unit, WEEKDAY, YEAR};
 use crate::scan::{Found, Scanner, words};
-use crate::zone::Named;
+use crate::zone::{Named, is_known};
 
 /// The expression, and the zone that it names.
 pub(super) fn parse(text: &str) -> Result<(Cron, Option<Named>), ParseError> {
@@ -65,17 +65,14 @@ fn take_zone(text: &str, words: &mut Vec<Found<&str>>) -> Result<Option<Named>, 
     Ok(Some(zone))
 }
 
-/// Whether a last word is meant as a zone: it consists of names (`Europe/Berlin`, `UTC`), and not of weekdays' names.
+/// Whether a last word is meant as a zone: `Europe/Berlin`, also if it is misspelled, or a known name such as `UTC`.
 fn is_zone_like(word: &str) -> bool {
-    let lettered = |part: &str| part.len() >= 2 && part.starts_with(|c: char| c.is_ascii_alphabetic());
-    let mut parts = word.split('/');
-    let first = parts.next().unwrap_or_default();
-    let weekday = |part: &str| named(&WEEKDAYS, part.trim_end_matches(['l', 'L'])).is_some() || part.len() < 3;
-    lettered(first)
-        && parts.all(lettered)
-        && !first.contains([',', '#', '*', '?'])
-        && !first.split('-').all(weekday)
-        && !(word.starts_with(['l', 'L']) && word.len() <= 4)
+    let lettered = |part: &str| part.starts_with(|c: char| c.is_ascii_alphabetic());
+    if word.contains('/') {
+        word.split('/').all(lettered)
+    } else {
+        lettered(word) && is_known(word)
+    }
 }
 
 /// `@daily` and the like.

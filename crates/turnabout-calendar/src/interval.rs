@@ -51,8 +51,13 @@ impl Interval {
         anchor.checked_add(ahead).ok()
     }
 
+    /// As it is printed, but with days that are not taken for days of the calendar.
     pub(crate) fn describe(&self) -> String {
-        self.to_string()
+        match self.to_string() {
+            text if self.seconds < DAY => text,
+            text if self.seconds == DAY => text.replacen("every day", "every 24 hours", 1),
+            text => format!("{text} (days of 24 hours)"),
+        }
     }
 }
 

@@ -1,8 +1,12 @@
 //! When something happens again: cron expressions, calendar events in systemd's notation, and intervals.
 
 mod calendar;
+mod civil;
 mod cron;
+mod describe;
 mod error;
+mod field;
+mod instants;
 mod interval;
 mod scan;
 mod zone;
@@ -130,9 +134,10 @@ impl Expression {
 
     /// The expression in words for people: "every weekday at 15:00, Berlin time".
     pub fn describe(&self, zone: &TimeZone) -> String {
-        let _ = zone;
+        let zone = self.zone().unwrap_or(zone);
         match &self.kind {
-            Kind::Cron(_) | Kind::Calendar(_) => self.to_string(),
+            Kind::Cron(cron) => describe::cron(cron, zone),
+            Kind::Calendar(event) => describe::event(event, zone),
             Kind::Interval(interval) => interval.describe(),
         }
     }
@@ -152,12 +157,15 @@ fn check_length(text: &str) -> Result<(), ParseError> {
 
 /// Which language a text is probably in, so that its errors speak of the right one.
 fn guess(text: &str) -> Language {
-    let mut words = text.split_ascii_whitespace();
-    let first = words.next().unwrap_or_default();
-    let nickname = first.starts_with('@') && first[1..].starts_with(|c: char| c.is_ascii_alphabetic());
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    let (first, last) = (words.first().unwrap_or(&""), words.last().unwrap_or(&""));
+    let lettered = |word: &str| word.starts_with(|c: char| c.is_ascii_alphabetic());
+    // A calendar event of three words has a time, which has a colon, or a zone behind a date.
+    let too_few_fields = words.len() >= 3 && !text.contains(':') && !lettered(last);
     if first.eq_ignore_ascii_case("every") {
         Language::Interval
-    } else if nickname || first.contains('=') || words.count() >= 4 {
+    } else if words.len() >= 5 || too_few_fields || first.contains('=') || first.strip_prefix('@').is_some_and(lettered)
+    {
         Language::Cron
     } else {
         Language::Calendar

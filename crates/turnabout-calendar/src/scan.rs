@@ -29,10 +29,6 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    pub(crate) fn at(&self) -> usize {
-        self.at
-    }
-
     pub(crate) fn is_done(&self) -> bool {
         self.at >= self.end
     }

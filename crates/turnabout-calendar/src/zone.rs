@@ -35,13 +35,19 @@ pub fn zone(name: &str) -> Result<TimeZone, ZoneError> {
             suggestions: Vec::new(),
         });
     }
+    look_up(name).ok_or_else(|| unknown(name))
+}
+
+fn look_up(name: &str) -> Option<TimeZone> {
     if name.eq_ignore_ascii_case("UTC") {
-        return Ok(TimeZone::UTC);
+        return Some(TimeZone::UTC);
     }
-    match TimeZone::get(name) {
-        Ok(zone) if !zone.is_unknown() => Ok(zone),
-        _ => Err(unknown(name)),
-    }
+    TimeZone::get(name).ok().filter(|zone| !zone.is_unknown())
+}
+
+/// Whether there is such a zone, for whoever has no use for suggestions.
+pub(crate) fn is_known(name: &str) -> bool {
+    name.len() <= MAX_NAME && look_up(name).is_some()
 }
 
 /// The error for a name that no zone has.

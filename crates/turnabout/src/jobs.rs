@@ -35,7 +35,7 @@ pub use feed::{Following, Interest, Note, Position, Told};
 pub use list::{List, Page};
 pub use logs::{FollowLogs, LogPage, Logs};
 pub use open::Open;
-pub use schedules::{PastRun, Reconciled, Schedules, SetSchedule};
+pub use schedules::{FollowSchedules, PastRun, Reconciled, Schedules, SetSchedule};
 pub use scope::ScopedJobs;
 pub use set::{SetGroup, SetTask};
 pub use watch::Watch;

@@ -77,6 +77,10 @@ impl ScheduleKey {
     /// An error if it names no schedule.
     pub(crate) fn check(&self) -> Result<()> {
         crate::submit::name("schedule", &self.name)?;
+        if self.name == "check" {
+            // Its address in the API is taken.
+            return Err(Error::invalid("schedule", "`check` cannot be a name; choose another"));
+        }
         if let Some(group) = &self.group {
             crate::submit::group_name(group)?;
         }
@@ -206,7 +210,7 @@ pub struct Run {
     pub number: i64,
     /// The time; of several missed ones the first.
     pub time: Timestamp,
-    /// How many times: more than one only if they were missed.
+    /// How many times: more than one only if they were missed. Of more than 1000, at least so many.
     pub count: u32,
     /// What became of it.
     pub kind: RunKind,

@@ -25,9 +25,9 @@ use arguments::Arguments;
 pub use arguments::Submitting;
 pub(crate) use arguments::Typed;
 pub(crate) use many::submit_all;
-pub(crate) use names::{group_name, name};
 use names::meta;
 pub(crate) use names::subject;
+pub(crate) use names::{group_name, name};
 
 /// The group of jobs for which nobody says one.
 pub(crate) const DEFAULT_GROUP: &str = "default";

@@ -7,6 +7,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 use turnabout_calendar::Expression;
 
 use super::Jobs;
@@ -15,12 +17,18 @@ use crate::job::{JobId, Priority, State};
 use crate::schedule::{
     Definition, Edit, Edited, MAX_BACKFILL, Missed, Overlap, Run, RunNow, Schedule, ScheduleChange, ScheduleKey, Times,
 };
+use crate::store::Signal;
+use crate::store::overview::Whose;
 use crate::store::schedules::{ScheduleEvent, ScheduleFilter};
 use crate::submit::{Submission, subject};
 use crate::task::Task;
 
 /// Who has declared schedules that were declared one by one.
 const CODE: &str = "code";
+/// So many events are read at once.
+const EVENTS: u32 = 100;
+/// What happened to schedules is looked for so often, even if nobody says that something did.
+const LOOK: Duration = Duration::from_secs(10);
 /// So many schedules are written by one call of the store.
 const PORTION: usize = 1000;
 
@@ -45,7 +53,12 @@ impl Jobs {
     }
 
     /// The same, of a task known only by its name.
-    pub fn schedule_named(&self, name: impl Into<String>, task: impl Into<String>, args: impl Serialize) -> SetSchedule {
+    pub fn schedule_named(
+        &self,
+        name: impl Into<String>,
+        task: impl Into<String>,
+        args: impl Serialize,
+    ) -> SetSchedule {
         SetSchedule::new(self.clone(), name.into(), Submission::named(task, args))
     }
 
@@ -191,7 +204,7 @@ impl SetSchedule {
         let job = self.job.check(self.jobs.inner.max_args, JobId::new)?;
         let mut definition = Definition::new(job.task, expression);
         (definition.args, definition.queue, definition.priority) = (job.args, job.queue, job.priority);
-        let definition = definition.changed(&self.change);
+        let definition = definition.with(&self.change);
         let now = self.jobs.store().clock().now();
         definition.check(&self.key, self.jobs.inner.max_args, now)?;
         Ok((self.key, definition))
@@ -236,6 +249,59 @@ pub struct PastRun {
     pub finished: Option<Timestamp>,
 }
 
+/// Someone who follows what happens to schedules.
+#[derive(Debug)]
+pub struct FollowSchedules {
+    jobs: Jobs,
+    whose: Whose,
+    signals: broadcast::Receiver<Signal>,
+    after: i64,
+}
+
+impl FollowSchedules {
+    /// What happens next: at least one event. None: the store is gone. What cannot be read at present is read later.
+    pub async fn next(&mut self) -> Option<Vec<ScheduleEvent>> {
+        loop {
+            match self.jobs.schedules().changes(self.after, EVENTS).await {
+                Ok(events) => {
+                    if let Some(last) = events.last() {
+                        self.after = last.number;
+                    }
+                    let full = events.len() == EVENTS as usize;
+                    let mut seen = events;
+                    seen.retain(|event| self.sees(event));
+                    if !seen.is_empty() {
+                        return Some(seen);
+                    }
+                    if full {
+                        continue;
+                    }
+                }
+                Err(error) => tracing::warn!(error = %error.chain(), "what happened to schedules is read later"),
+            }
+            let told = async {
+                loop {
+                    match self.signals.recv().await {
+                        Ok(Signal::Schedules) | Err(RecvError::Lagged(_)) => return true,
+                        Ok(_) => {}
+                        Err(RecvError::Closed) => return false,
+                    }
+                }
+            };
+            // Where signals do not get through, it is looked for now and then.
+            if tokio::time::timeout(LOOK, told).await == Ok(false) {
+                return None;
+            }
+        }
+    }
+
+    fn sees(&self, event: &ScheduleEvent) -> bool {
+        let (group, owner) = (&event.key.group, &event.key.owner);
+        (self.whose.group.is_none() || self.whose.group == *group)
+            && (self.whose.owner.is_none() || self.whose.owner == *owner)
+    }
+}
+
 /// All schedules of a store. See [`Jobs::schedules`].
 #[derive(Clone, Debug)]
 pub struct Schedules {
@@ -271,15 +337,28 @@ impl Schedules {
     /// # Ok(()) }
     /// ```
     pub async fn declare(&self, by: &str, all: impl IntoIterator<Item = SetSchedule>) -> Result<Reconciled> {
-        crate::submit::name("who declares", by)?;
         let wanted = all.into_iter().map(SetSchedule::checked);
-        let wanted: Vec<(ScheduleKey, Definition)> = wanted.collect::<Result<_>>()?;
+        self.reconcile(by, wanted.collect::<Result<_>>()?).await
+    }
+
+    /// The names of all schedules that a deployment has declared.
+    pub async fn declared(&self, by: &str) -> Result<Vec<ScheduleKey>> {
+        self.jobs.store().schedules().declared(by).await
+    }
+
+    /// As [`Schedules::declare`], for those who have definitions.
+    pub async fn reconcile(&self, by: &str, wanted: Vec<(ScheduleKey, Definition)>) -> Result<Reconciled> {
+        crate::submit::name("who declares", by)?;
+        let now = self.jobs.store().clock().now();
+        for (key, definition) in &wanted {
+            definition.check(key, self.jobs.inner.max_args, now)?;
+        }
         let mut keys = HashSet::new();
         if let Some((twice, _)) = wanted.iter().find(|(key, _)| !keys.insert(key.clone())) {
             return Err(Error::invalid("schedule", format!("{twice} is declared twice")));
         }
         let by = by.to_owned();
-        let former = self.jobs.store().schedules().declared(&by).await?;
+        let former = self.declared(&by).await?;
         let gone = former.into_iter().filter(|key| !keys.contains(key));
         let mut edits: Vec<(ScheduleKey, Edit)> = gone.map(|key| (key, Edit::Retire { by: by.clone() })).collect();
         edits.extend(wanted.into_iter().map(|(key, definition)| {
@@ -340,7 +419,9 @@ impl Schedules {
     /// allowed or this is forced.
     pub async fn run(&self, key: &ScheduleKey, force: bool) -> Result<Run> {
         let runs = self.jobs.store().schedules().run(key, RunNow::Once { force }).await?;
-        runs.into_iter().next().ok_or_else(|| Error::NoSchedule(key.to_string()))
+        runs.into_iter()
+            .next()
+            .ok_or_else(|| Error::NoSchedule(key.to_string()))
     }
 
     /// Submits a job for each time of a schedule in the past, from one moment to another, both included, all at once;
@@ -410,6 +491,23 @@ impl Schedules {
             ..Definition::new("none", expression)
         };
         Times::new(&definition, &ScheduleKey::new("none"), self.jobs.store().clock().now())
+    }
+
+    /// Follows what happens to schedules: after this number, or from now on.
+    pub async fn follow(&self, whose: Whose, after: Option<i64>) -> Result<FollowSchedules> {
+        // First, so that nothing is missed in between.
+        let signals = self.jobs.store().signals();
+        let after = match after {
+            Some(after) => after,
+            None => self.last_change().await?,
+        };
+        let jobs = self.jobs.clone();
+        Ok(FollowSchedules {
+            jobs,
+            whose,
+            signals,
+            after,
+        })
     }
 
     async fn edit(&self, key: ScheduleKey, edit: Edit) -> Result<Edited> {

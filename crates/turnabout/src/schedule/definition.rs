@@ -66,7 +66,13 @@ impl FromStr for Missed {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let limit = |limit: &str| limit.trim().parse().ok().filter(|limit| (1..=Self::MAX).contains(limit));
+        let limit = |limit: &str| {
+            limit
+                .trim()
+                .parse()
+                .ok()
+                .filter(|limit| (1..=Self::MAX).contains(limit))
+        };
         match text {
             "one" => Ok(Self::One),
             "skip" => Ok(Self::Skip),
@@ -105,7 +111,9 @@ impl FromStr for Exclusion {
             return Ok(Self::Days(first, last));
         }
         let expression = Expression::parse(text).map_err(|error| {
-            let why = format!("`{text}` is neither a day (2026-12-24), nor days (2026-12-24..2027-01-01), nor an expression: {error}");
+            let why = format!(
+                "`{text}` is neither a day (2026-12-24), nor days (2026-12-24..2027-01-01), nor an expression: {error}"
+            );
             Error::invalid("exclude", why)
         })?;
         Ok(Self::Times(Box::new(expression)))
@@ -146,7 +154,7 @@ macro_rules! parts {
             }
 
             /// This one, changed.
-            pub(crate) fn changed(mut self, change: &ScheduleChange) -> Self {
+            pub fn with(mut self, change: &ScheduleChange) -> Self {
                 $(if let Some(part) = &change.$part {
                     self.$part = part.clone();
                 })+
@@ -222,7 +230,7 @@ impl Definition {
     }
 
     /// An error if it cannot be stored or understood. `max_args` is in bytes.
-    pub(crate) fn check(&self, key: &ScheduleKey, max_args: usize, now: Timestamp) -> Result<()> {
+    pub fn check(&self, key: &ScheduleKey, max_args: usize, now: Timestamp) -> Result<()> {
         key.check()?;
         crate::submit::name("task", &self.task)?;
         if let Some(queue) = &self.queue {

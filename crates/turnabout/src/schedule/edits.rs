@@ -87,7 +87,7 @@ pub(crate) fn edited(
             });
         }
         Edit::Set(definition) => new.set(definition.clone()),
-        Edit::Change(change) => new.set(new.definition.clone().changed(change)),
+        Edit::Change(change) => new.set(new.definition.clone().with(change)),
         Edit::Reset => {
             new.standing.paused = None;
             if let Some(declared) = &new.declared {

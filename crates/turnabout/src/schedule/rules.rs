@@ -273,7 +273,10 @@ fn job_for(schedule: &Schedule, time: Timestamp, now: Timestamp) -> NewJob {
         items: 1,
         subject: definition.subject.clone(),
         max_unfinished: MaxUnfinished::AsPublished,
-        meta: meta.map(|(key, value)| (key.to_owned(), value)).into_iter().collect::<Meta>(),
+        meta: meta
+            .map(|(key, value)| (key.to_owned(), value))
+            .into_iter()
+            .collect::<Meta>(),
         parent: None,
     }
 }

@@ -8,8 +8,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use turnabout_calendar::Expression;
 
-use super::definition::{Definition, Exclusion};
 use super::ScheduleKey;
+use super::definition::{Definition, Exclusion};
 use crate::clock::{after, before};
 use crate::error::Result;
 
@@ -165,7 +165,12 @@ impl Times {
             }
         }
         // Two within one second.
-        Some(self.next(found, 10).into_iter().rfind(|time| *time <= until).unwrap_or(found))
+        Some(
+            self.next(found, 10)
+                .into_iter()
+                .rfind(|time| *time <= until)
+                .unwrap_or(found),
+        )
     }
 
     /// So many times up to `last`, or all since `from`.

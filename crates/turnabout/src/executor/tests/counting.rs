@@ -1,5 +1,7 @@
 //! A store that counts its calls, and fails where it is told to.
 
+mod schedules;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
@@ -112,7 +114,7 @@ impl Store for Counting {
     }
 
     fn schedules(&self) -> &dyn crate::store::schedules::Schedules {
-        self.inner.schedules()
+        self
     }
 
     fn signals(&self) -> broadcast::Receiver<Signal> {

@@ -99,14 +99,29 @@ fn only_what_a_deployment_declared_goes_with_it() {
     let retire = |by: &str| Edit::Retire { by: by.to_owned() };
     let others = edit(Some(&declared), &retire("another"), at(NOON)).expect("nothing happens");
     assert!(!others.changed && others.schedule.is_some());
-    assert_eq!(edit(Some(&declared), &retire("app"), at(NOON)).expect("it goes").schedule, None);
+    assert_eq!(
+        edit(Some(&declared), &retire("app"), at(NOON))
+            .expect("it goes")
+            .schedule,
+        None
+    );
     let operators = schedule(daily, at(NOON));
-    assert!(edit(Some(&operators), &retire("app"), at(NOON)).expect("it stays").schedule.is_some());
+    assert!(
+        edit(Some(&operators), &retire("app"), at(NOON))
+            .expect("it stays")
+            .schedule
+            .is_some()
+    );
 }
 
 #[test]
 fn what_does_not_exist_cannot_be_changed() {
-    for wanted in [Edit::Resume, Edit::Delete, Edit::Reset, Edit::Change(ScheduleChange::default())] {
+    for wanted in [
+        Edit::Resume,
+        Edit::Delete,
+        Edit::Reset,
+        Edit::Change(ScheduleChange::default()),
+    ] {
         let error = edit(None, &wanted, at(NOON)).expect_err("there is none");
         assert!(matches!(error, Error::NoSchedule(_)), "{error}");
     }

@@ -42,7 +42,12 @@ fn minutely() -> Definition {
 
 impl World {
     async fn edit(&self, key: &ScheduleKey, edit: Edit) -> Result<Edited, Error> {
-        let mut outcomes = self.store.schedules().edit(vec![(key.clone(), edit)]).await.expect("edit works");
+        let mut outcomes = self
+            .store
+            .schedules()
+            .edit(vec![(key.clone(), edit)])
+            .await
+            .expect("edit works");
         outcomes.pop().expect("an outcome")
     }
 
@@ -87,12 +92,21 @@ async fn a_due_schedule_is_fired_once_and_its_job_is_there(world: &World) {
     let job = &jobs[0];
     assert_eq!((Some(job.id), job.state), (fired.runs[0].job, State::Waiting));
     assert_eq!((job.group.as_str(), job.owner.as_deref()), ("acme", Some("ada")));
-    assert_eq!((job.args.as_str(), job.subject.as_deref()), ("{\"n\":1}", Some("the report")));
+    assert_eq!(
+        (job.args.as_str(), job.subject.as_deref()),
+        ("{\"n\":1}", Some("the report"))
+    );
     assert_eq!(job.scheduled_for(), Some(world.clock.now()));
     let again = world.fire().await;
     assert_eq!((again.schedules, again.runs.len()), (0, 0));
     assert_eq!(world.jobs_of(&made).await.len(), 1);
-    let found = world.store.schedules().get(&key).await.expect("get works").expect("it is there");
+    let found = world
+        .store
+        .schedules()
+        .get(&key)
+        .await
+        .expect("get works")
+        .expect("it is there");
     assert_eq!(found.standing.last, Some((world.clock.now(), job.id)));
     assert_eq!(found.standing.unfinished, [job.id]);
 }
@@ -120,8 +134,14 @@ async fn promote_says_when_the_next_schedule_is_due(world: &World) {
     assert_eq!(world.store.promote(10).await.expect("it works").schedules, Some(MINUTE));
     world.advance(MINUTE);
     let promoted = world.store.promote(10).await.expect("it works");
-    assert_eq!((promoted.jobs, promoted.next, promoted.schedules), (0, None, Some(Duration::ZERO)));
-    world.edit(&key("a"), Edit::Pause { note: None, by: None }).await.expect("paused");
+    assert_eq!(
+        (promoted.jobs, promoted.next, promoted.schedules),
+        (0, None, Some(Duration::ZERO))
+    );
+    world
+        .edit(&key("a"), Edit::Pause { note: None, by: None })
+        .await
+        .expect("paused");
     assert_eq!(world.store.promote(10).await.expect("it works").schedules, None);
 }
 
@@ -134,7 +154,7 @@ async fn a_time_is_skipped_while_the_previous_job_is_unfinished(world: &World) {
     assert_eq!(taken.len(), 1);
     world.advance(MINUTE);
     assert_eq!(world.fire().await.runs[0].kind, RunKind::Skipped);
-    exec.succeed(&taken[0]).await;
+    exec.run(&taken[0], Event::Succeed).await;
     world.advance(MINUTE);
     assert_eq!(world.fire().await.runs[0].kind, RunKind::Fired);
     let kinds: Vec<RunKind> = world.runs(&made).await.iter().map(|run| run.kind).collect();
@@ -144,7 +164,9 @@ async fn a_time_is_skipped_while_the_previous_job_is_unfinished(world: &World) {
 
 async fn two_who_fire_at_once_share_what_is_due(world: &World) {
     let there = world.elsewhere().await;
-    let edits = (0..60).map(|n| (key(&format!("s{n}")), Edit::Set(minutely()))).collect();
+    let edits = (0..60)
+        .map(|n| (key(&format!("s{n}")), Edit::Set(minutely())))
+        .collect();
     world.store.schedules().edit(edits).await.expect("stored");
     for _ in 0..5 {
         world.advance(MINUTE);
@@ -169,7 +191,9 @@ async fn two_who_fire_at_once_share_what_is_due(world: &World) {
 }
 
 async fn many_are_fired_in_batches(world: &World) {
-    let edits = (0..25).map(|n| (key(&format!("s{n:02}")), Edit::Set(minutely()))).collect();
+    let edits = (0..25)
+        .map(|n| (key(&format!("s{n:02}")), Edit::Set(minutely())))
+        .collect();
     world.store.schedules().edit(edits).await.expect("stored");
     world.advance(MINUTE);
     for (due, next) in [(10, Duration::ZERO), (10, Duration::ZERO), (5, MINUTE)] {
@@ -204,13 +228,20 @@ async fn lists_come_in_pages_and_show_only_whose_they_are(world: &World) {
         }
         edits.push((ScheduleKey::new("own").group(group).owner("ada"), Edit::Set(minutely())));
     }
-    edits.push((ScheduleKey::new("system"), Edit::Set(Definition::new("clean", "every 1 day"))));
+    edits.push((
+        ScheduleKey::new("system"),
+        Edit::Set(Definition::new("clean", "every 1 day")),
+    ));
     world.store.schedules().edit(edits).await.expect("stored");
     let all = async |filter: ScheduleFilter| {
         let mut found: Vec<ScheduleKey> = Vec::new();
         loop {
             let after = found.last().cloned();
-            let page = ScheduleFilter { after, limit: 4, ..filter.clone() };
+            let page = ScheduleFilter {
+                after,
+                limit: 4,
+                ..filter.clone()
+            };
             let page = world.store.schedules().list(&page).await.expect("list works");
             if page.is_empty() {
                 return found;
@@ -230,11 +261,20 @@ async fn lists_come_in_pages_and_show_only_whose_they_are(world: &World) {
         ..ScheduleFilter::default()
     };
     let of_b = all(of("b", None)).await;
-    assert!(of_b.len() == 6 && of_b.iter().all(|key| key.group.as_deref() == Some("b")), "{of_b:?}");
-    assert_eq!(all(of("b", Some("ada"))).await, [ScheduleKey::new("own").group("b").owner("ada")]);
+    assert!(
+        of_b.len() == 6 && of_b.iter().all(|key| key.group.as_deref() == Some("b")),
+        "{of_b:?}"
+    );
+    assert_eq!(
+        all(of("b", Some("ada"))).await,
+        [ScheduleKey::new("own").group("b").owner("ada")]
+    );
     assert_eq!(all(of("d", None)).await, []);
     let task = Some("clean".to_owned());
-    let filter = ScheduleFilter { task, ..ScheduleFilter::default() };
+    let filter = ScheduleFilter {
+        task,
+        ..ScheduleFilter::default()
+    };
     assert_eq!(all(filter).await, [ScheduleKey::new("system")]);
 }
 
@@ -258,7 +298,16 @@ async fn a_schedule_comes_back_as_it_was_said(world: &World) {
     let key = key("whole");
     let by = "app".to_owned();
     let declared = definition.clone();
-    world.edit(&key, Edit::Declare { by, definition: declared }).await.expect("declared");
+    world
+        .edit(
+            &key,
+            Edit::Declare {
+                by,
+                definition: declared,
+            },
+        )
+        .await
+        .expect("declared");
     let change = ScheduleChange {
         subject: Some(None),
         ..ScheduleChange::default()
@@ -270,7 +319,13 @@ async fn a_schedule_comes_back_as_it_was_said(world: &World) {
     assert_eq!(found, paused.schedule);
     let resumed = world.edit(&key, Edit::Resume).await.expect("resumed");
     assert_eq!(resumed.schedule, changed.schedule);
-    let found = world.store.schedules().get(&key).await.expect("get works").expect("it is there");
+    let found = world
+        .store
+        .schedules()
+        .get(&key)
+        .await
+        .expect("get works")
+        .expect("it is there");
     assert_eq!(found.declared.map(|declared| declared.definition), Some(definition));
     assert_eq!(found.set_by_operator, BTreeSet::from(["subject".to_owned()]));
 }
@@ -280,8 +335,15 @@ async fn a_job_over_a_limit_is_refused_and_the_schedule_goes_on(world: &World) {
         max_unfinished: Some(1),
         ..crate::group::GroupSettings::default()
     };
-    world.store.set(Setting::Group("acme".to_owned(), limited)).await.expect("set");
-    let [one, two] = [world.schedule(&key("a"), minutely()).await, world.schedule(&key("b"), minutely()).await];
+    world
+        .store
+        .set(Setting::Group("acme".to_owned(), limited))
+        .await
+        .expect("set");
+    let [one, two] = [
+        world.schedule(&key("a"), minutely()).await,
+        world.schedule(&key("b"), minutely()).await,
+    ];
     world.advance(MINUTE);
     let mut kinds: Vec<RunKind> = world.fire().await.runs.iter().map(|run| run.kind).collect();
     kinds.sort_unstable();
@@ -289,7 +351,10 @@ async fn a_job_over_a_limit_is_refused_and_the_schedule_goes_on(world: &World) {
     assert_eq!(world.all().await.len(), 1);
     let runs = [world.runs(&one).await, world.runs(&two).await].concat();
     let refused = runs.iter().find(|run| run.kind == RunKind::Refused).expect("noted");
-    assert!(refused.job.is_none() && refused.why.as_deref().is_some_and(|why| why.contains("limit")), "{refused:?}");
+    assert!(
+        refused.job.is_none() && refused.why.as_deref().is_some_and(|why| why.contains("limit")),
+        "{refused:?}"
+    );
     assert_eq!(world.store.promote(1).await.expect("it works").schedules, Some(MINUTE));
 }
 
@@ -307,7 +372,12 @@ async fn only_the_last_runs_are_kept(world: &World) {
     let kept = world.runs(&made).await;
     let numbers: Vec<i64> = kept.iter().map(|run| run.number).collect();
     assert_eq!(numbers, (21..=runs).rev().collect::<Vec<_>>());
-    let page = world.store.schedules().runs(made.id, Some(50), 3).await.expect("runs work");
+    let page = world
+        .store
+        .schedules()
+        .runs(made.id, Some(50), 3)
+        .await
+        .expect("runs work");
     assert_eq!(page, kept[numbers.iter().position(|n| *n == 49).expect("49")..][..3]);
 }
 
@@ -344,7 +414,11 @@ async fn run_now_is_refused_beside_an_unfinished_job(world: &World) {
         world.happen(job.id, Event::Cancel).await.expect("it may");
     }
     run(false).await.expect("they have ended");
-    let error = world.store.schedules().run(&key("b"), RunNow::Once { force: true }).await;
+    let error = world
+        .store
+        .schedules()
+        .run(&key("b"), RunNow::Once { force: true })
+        .await;
     assert!(matches!(error, Err(Error::NoSchedule(_))));
 }
 
@@ -353,7 +427,10 @@ async fn who_follows_schedules_is_told_what_happened(world: &World) {
     let mut end = minutely();
     end.end = Some(crate::clock::after(world.clock.now(), MINUTE));
     world.schedule(&key("a"), end).await;
-    world.edit(&key("a"), Edit::Pause { note: None, by: None }).await.expect("paused");
+    world
+        .edit(&key("a"), Edit::Pause { note: None, by: None })
+        .await
+        .expect("paused");
     world.edit(&key("a"), Edit::Resume).await.expect("resumed");
     let same = world.edit(&key("a"), Edit::Resume).await.expect("nothing happens");
     assert!(!same.changed);
@@ -368,12 +445,20 @@ async fn who_follows_schedules_is_told_what_happened(world: &World) {
     let changes = world.store.schedules().changes(begin, 100).await.expect("it works");
     let kinds: Vec<ScheduleEventKind> = changes.iter().map(|change| change.kind).collect();
     use ScheduleEventKind as K;
-    assert_eq!(kinds, [K::Added, K::Paused, K::Resumed, K::Changed, K::Stopped, K::Deleted]);
+    assert_eq!(
+        kinds,
+        [K::Added, K::Paused, K::Resumed, K::Changed, K::Stopped, K::Deleted]
+    );
     assert!(changes.iter().all(|change| change.key == key("a")));
     assert!(changes.is_sorted_by(|a, b| a.number < b.number));
     let last = world.store.schedules().last_change().await.expect("it works");
     assert_eq!(changes.last().map(|change| change.number), Some(last));
-    let rest = world.store.schedules().changes(changes[1].number, 2).await.expect("it works");
+    let rest = world
+        .store
+        .schedules()
+        .changes(changes[1].number, 2)
+        .await
+        .expect("it works");
     assert_eq!(rest, changes[2..4]);
 }
 
@@ -410,10 +495,20 @@ async fn a_deleted_schedule_leaves_its_jobs(world: &World) {
     let error = world.edit(&key("a"), Edit::Delete).await.expect_err("it is gone");
     assert!(matches!(error, Error::NoSchedule(_)), "{error}");
     // Another one of that name is another one, also in one call.
-    let edits = vec![(key("a"), Edit::Set(minutely())), (key("a"), Edit::Delete), (key("a"), Edit::Set(minutely()))];
+    let edits = vec![
+        (key("a"), Edit::Set(minutely())),
+        (key("a"), Edit::Delete),
+        (key("a"), Edit::Set(minutely())),
+    ];
     let outcomes = world.store.schedules().edit(edits).await.expect("edit works");
     assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
-    let again = world.store.schedules().get(&key("a")).await.expect("get works").expect("it is there");
+    let again = world
+        .store
+        .schedules()
+        .get(&key("a"))
+        .await
+        .expect("get works")
+        .expect("it is there");
     assert_ne!(again.id, made.id);
 }
 
@@ -423,9 +518,12 @@ async fn a_job_that_was_fired_is_taken_and_ends(world: &World) {
     world.advance(MINUTE);
     let fired = world.fire().await;
     let taken = exec.take(5).await;
-    assert_eq!(taken.iter().map(|job| Some(job.id)).collect::<Vec<_>>(), [fired.runs[0].job]);
+    assert_eq!(
+        taken.iter().map(|job| Some(job.id)).collect::<Vec<_>>(),
+        [fired.runs[0].job]
+    );
     assert_eq!(taken[0].group, "default");
-    exec.succeed(&taken[0]).await;
+    exec.run(&taken[0], Event::Succeed).await;
     assert_eq!(world.get(taken[0].id).await.state, State::Success);
     world.advance(MINUTE);
     assert_eq!(world.fire().await.runs[0].kind, RunKind::Fired);

@@ -11,9 +11,7 @@ use super::{Model, Tables};
 use crate::clock::until;
 use crate::error::{Error, Result};
 use crate::job::JobId;
-use crate::schedule::{
-    Edit, Edited, Firing, RUNS_KEPT, Run, RunNow, Schedule, ScheduleKey, edited, fire, run_now,
-};
+use crate::schedule::{Edit, Edited, Firing, RUNS_KEPT, Run, RunNow, Schedule, ScheduleKey, edited, fire, run_now};
 use crate::store::Signal;
 use crate::store::schedules::{
     CHANGES_KEPT, Fired, ScheduleEvent, ScheduleEventKind, ScheduleFilter, Schedules, columns, told,
@@ -69,7 +67,9 @@ impl Tables {
         }
         let oldest = schedule.standing.runs - RUNS_KEPT;
         let id = schedule.id;
-        self.calendar.runs.retain(|(of, number), _| *of != id || *number > oldest);
+        self.calendar
+            .runs
+            .retain(|(of, number), _| *of != id || *number > oldest);
         self.calendar.all.insert(schedule.key.clone(), schedule);
         firing
     }
@@ -159,9 +159,20 @@ impl Schedules for Model {
             .values()
             .filter(|schedule| {
                 let key = &schedule.key;
-                filter.whose.group.as_deref().is_none_or(|g| key.group.as_deref() == Some(g))
-                    && filter.whose.owner.as_deref().is_none_or(|o| key.owner.as_deref() == Some(o))
-                    && filter.task.as_deref().is_none_or(|task| schedule.definition.task == task)
+                filter
+                    .whose
+                    .group
+                    .as_deref()
+                    .is_none_or(|g| key.group.as_deref() == Some(g))
+                    && filter
+                        .whose
+                        .owner
+                        .as_deref()
+                        .is_none_or(|o| key.owner.as_deref() == Some(o))
+                    && filter
+                        .task
+                        .as_deref()
+                        .is_none_or(|task| schedule.definition.task == task)
                     && filter.after.as_ref().is_none_or(|after| columns(key) > columns(after))
             })
             .cloned()
@@ -180,7 +191,10 @@ impl Schedules for Model {
 
     async fn runs(&self, schedule: Uuid, before: Option<i64>, limit: u32) -> Result<Vec<Run>> {
         let tables = self.tables();
-        let runs = tables.calendar.runs.range((schedule, i64::MIN)..(schedule, before.unwrap_or(i64::MAX)));
+        let runs = tables
+            .calendar
+            .runs
+            .range((schedule, i64::MIN)..(schedule, before.unwrap_or(i64::MAX)));
         Ok(runs.rev().take(limit as usize).map(|(_, run)| run.clone()).collect())
     }
 
@@ -197,7 +211,12 @@ impl Schedules for Model {
     async fn overdue(&self) -> Result<Option<Duration>> {
         let now = self.now();
         let tables = self.tables();
-        let due = tables.calendar.all.values().filter_map(|schedule| schedule.standing.due).min();
+        let due = tables
+            .calendar
+            .all
+            .values()
+            .filter_map(|schedule| schedule.standing.due)
+            .min();
         Ok(due.filter(|due| *due <= now).map(|due| until(due, now)))
     }
 }

@@ -113,12 +113,7 @@ impl PostgresStore {
     }
 
     /// Stores jobs of which some may exist already, or may be too many. `None`: as above.
-    async fn insert_keyed_in(
-        &self,
-        tx: &Tx,
-        jobs: &[NewJob],
-        limited: bool,
-    ) -> Result<Option<Vec<Result<Submitted>>>> {
+    async fn insert_keyed_in(&self, tx: &Tx, jobs: &[NewJob], limited: bool) -> Result<Option<Vec<Result<Submitted>>>> {
         let failed = failed("submitting");
         let mut quotas = if limited {
             self.pass_gates(tx, jobs).await?

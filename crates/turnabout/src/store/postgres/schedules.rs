@@ -53,19 +53,14 @@ impl Schedules for PostgresStore {
         let (whose, limit) = (&filter.whose, i64::from(filter.limit));
         let params: [&(dyn ToSql + Sync); 7] =
             [&group, &owner, &name, &whose.group, &whose.owner, &filter.task, &limit];
-        let rows = self
-            .ask("listing schedules", &self.sql.schedule_list, &params)
-            .await?;
+        let rows = self.ask("listing schedules", &self.sql.schedule_list, &params).await?;
         rows.iter().map(schedule).collect()
     }
 
     async fn declared(&self, by: &str) -> Result<Vec<ScheduleKey>> {
         let doing = "looking for declared schedules";
         let rows = self.ask(doing, &self.sql.schedule_declared, &[&by]).await?;
-        Ok(rows
-            .iter()
-            .map(|row| key(row.get(0), row.get(1), row.get(2)))
-            .collect())
+        Ok(rows.iter().map(|row| key(row.get(0), row.get(1), row.get(2))).collect())
     }
 
     async fn runs(&self, schedule: Uuid, before: Option<i64>, limit: u32) -> Result<Vec<Run>> {
@@ -353,8 +348,7 @@ impl PostgresStore {
         let late: Vec<f64> = runs.iter().map(|(_, run)| run.late.as_secs_f64()).collect();
         let jobs: Vec<Option<Uuid>> = runs.iter().map(|(_, run)| run.job.map(|job| job.0)).collect();
         let why: Vec<Option<&str>> = runs.iter().map(|(_, run)| run.why.as_deref()).collect();
-        let params: [&(dyn ToSql + Sync); 9] =
-            [&of, &numbers, &times, &counts, &kinds, &at, &late, &jobs, &why];
+        let params: [&(dyn ToSql + Sync); 9] = [&of, &numbers, &times, &counts, &kinds, &at, &late, &jobs, &why];
         tx.execute(&self.sql.schedule_note, &params).await.map_err(&failed)?;
         let (full, up_to): (Vec<Uuid>, Vec<i64>) = (ids.iter().zip(firings))
             .map(|(id, firing)| (*id, firing.standing.runs - RUNS_KEPT))
@@ -371,10 +365,7 @@ impl PostgresStore {
 
 /// What was stored, without the words about what was not.
 fn copied(outcome: &Result<Submitted>) -> Result<Submitted> {
-    outcome
-        .as_ref()
-        .copied()
-        .map_err(|_| Error::Conflict("job id"))
+    outcome.as_ref().copied().map_err(|_| Error::Conflict("job id"))
 }
 
 fn seconds(seconds: f64) -> Duration {

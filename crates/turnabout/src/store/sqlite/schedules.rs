@@ -203,9 +203,13 @@ fn set(tx: &Tx<'_>, schedule: &Schedule) -> Result<(), Fault> {
 
 fn tell(tx: &Tx<'_>, key: &ScheduleKey, kind: ScheduleEventKind) -> Result<(), Fault> {
     let [group, owner, name] = columns(key);
-    tx.connection
-        .prepare_cached(sql!("schedule_tell"))?
-        .execute(params![group, owner, name, kind.code(), micros(tx.now)])?;
+    tx.connection.prepare_cached(sql!("schedule_tell"))?.execute(params![
+        group,
+        owner,
+        name,
+        kind.code(),
+        micros(tx.now)
+    ])?;
     Ok(())
 }
 

@@ -12,7 +12,8 @@ use crate::field::{Field, YEAR};
 /// A month of a certain year.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Month {
-    pub(crate) month: i8,
+    /// 1 to 12.
+    number: i8,
     /// How many days it has.
     pub(crate) length: u32,
     /// The weekday of its first day; Monday is 0.
@@ -23,7 +24,7 @@ impl Month {
     fn new(year: i16, month: i8) -> Option<Self> {
         let first = Date::new(year, month, 1).ok()?;
         Some(Self {
-            month,
+            number: month,
             length: first.days_in_month() as u32,
             first: first.weekday().to_monday_zero_offset() as u32,
         })
@@ -81,13 +82,13 @@ impl Pattern<'_> {
                 self.steps.set(self.steps.get() + 1);
                 let month = Month::new(year, month)?;
                 let mut days = self.days.of(&month) & month.all();
-                if this_year && month.month == from.month() {
+                if this_year && month.number == from.month() {
                     // Days that have passed, and today unless something is left of it.
                     let passed = from.day() as u32 - u32::from(today.is_some());
                     days &= !((2 << passed) - 1);
                 }
                 if days != 0 {
-                    let date = Date::new(year, month.month, days.trailing_zeros() as i8).ok()?;
+                    let date = Date::new(year, month.number, days.trailing_zeros() as i8).ok()?;
                     let time = if date == from.date() {
                         today?
                     } else {

@@ -90,3 +90,6 @@ fn next_fixed(pattern: &Pattern<'_>, after: Timestamp, zone: &TimeZone) -> Optio
 fn second_later(time: DateTime) -> Option<DateTime> {
     time.checked_add(1.second()).ok()
 }
+
+#[cfg(test)]
+mod tests;

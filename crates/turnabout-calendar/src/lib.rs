@@ -81,29 +81,31 @@ impl Expression {
     pub fn cron(text: &str) -> Result<Self, ParseError> {
         check_length(text)?;
         let (cron, zone) = Cron::parse(text)?;
-        Ok(Self {
-            kind: Kind::Cron(cron),
-            zone,
-        })
+        Self::new(text, Kind::Cron(cron), zone)
     }
 
     /// A calendar event in systemd's notation, and nothing else.
     pub fn calendar(text: &str) -> Result<Self, ParseError> {
         check_length(text)?;
         let (event, zone) = Event::parse(text)?;
-        Ok(Self {
-            kind: Kind::Calendar(event),
-            zone,
-        })
+        Self::new(text, Kind::Calendar(event), zone)
     }
 
     /// An interval, and nothing else.
     pub fn interval(text: &str) -> Result<Self, ParseError> {
         check_length(text)?;
-        Ok(Self {
-            kind: Kind::Interval(Interval::parse(text)?),
-            zone: None,
-        })
+        Self::new(text, Kind::Interval(Interval::parse(text)?), None)
+    }
+
+    /// Refuses what could not be read again once it is printed.
+    fn new(text: &str, kind: Kind, zone: Option<Named>) -> Result<Self, ParseError> {
+        let expression = Self { kind, zone };
+        if expression.to_string().len() > MAX_LENGTH {
+            let message =
+                format!("written out in full, this is longer than {MAX_LENGTH} bytes; use ranges instead of lists");
+            return Err(ParseError::new(text, 0..text.len(), message));
+        }
+        Ok(expression)
     }
 
     /// Which language the expression is written in.

@@ -258,13 +258,13 @@ impl Reader<'_> {
 
     fn item(&mut self, unit: Unit) -> Result<Item, ParseError> {
         let start = self.value(unit)?;
-        let stop = if self.0.eat("..") {
+        let end = if self.0.eat("..") {
             Some(self.value(unit)?)
         } else {
             None
         };
         let step = if self.0.eat("/") { Some(self.step(unit)?) } else { None };
-        Ok(match (stop, step) {
+        Ok(match (end, step) {
             (None, None) => Item::one(start.value),
             (None, Some(step)) => {
                 // Days that are counted from the end go on to the last one, which is 1.
@@ -284,16 +284,16 @@ impl Reader<'_> {
                 }
                 Item::open(start.value, step.value)
             }
-            (Some(stop), step) => {
-                if stop.value < start.value {
+            (Some(end), step) => {
+                if end.value < start.value {
                     let Unit { min, max, .. } = unit;
                     let message = format!(
                         "a range goes upwards; write {}..{max},{min}..{} instead",
-                        start.value, stop.value
+                        start.value, end.value
                     );
-                    return Err(self.0.error(start.span.start..stop.span.end, message));
+                    return Err(self.0.error(start.span.start..end.span.end, message));
                 }
-                Item::range(start.value, stop.value, step.map_or(1, |step| step.value))
+                Item::range(start.value, end.value, step.map_or(1, |step| step.value))
             }
         })
     }

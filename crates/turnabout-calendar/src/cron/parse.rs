@@ -13,7 +13,7 @@ pub(super) fn parse(text: &str) -> Result<(Cron, Option<Named>), ParseError> {
     let mut words = words(text);
     let zone = take_zone(text, &mut words)?;
     let cron = match words.as_slice() {
-        [word] if word.value.starts_with('@') => nickname(text, word)?,
+        [word, rest @ ..] if word.value.starts_with('@') => nickname(text, word, rest)?,
         [minutes, hours, days, months, weekdays] => fields(text, None, [minutes, hours, days, months, weekdays], None)?,
         [seconds, minutes, hours, days, months, weekdays] => {
             fields(text, Some(seconds), [minutes, hours, days, months, weekdays], None)?
@@ -76,7 +76,7 @@ fn is_zone_like(word: &str) -> bool {
 }
 
 /// `@daily` and the like.
-fn nickname(text: &str, word: &Found<&str>) -> Result<Cron, ParseError> {
+fn nickname(text: &str, word: &Found<&str>, rest: &[Found<&str>]) -> Result<Cron, ParseError> {
     let canonical = match word.value.to_ascii_lowercase().as_str() {
         "@yearly" | "@annually" => "0 0 1 1 *",
         "@monthly" => "0 0 1 * *",
@@ -92,6 +92,10 @@ fn nickname(text: &str, word: &Found<&str>) -> Result<Cron, ParseError> {
             return Err(ParseError::new(text, word.span.clone(), message));
         }
     };
+    if let Some(more) = rest.first() {
+        let message = "a nickname stands alone, or with a time zone behind it";
+        return Err(ParseError::new(text, more.span.clone(), message));
+    }
     parse(canonical).map(|(cron, _)| cron)
 }
 
@@ -236,7 +240,7 @@ impl<'t> Reader<'t> {
         }
         let weekday = match self.scanner.number()? {
             Some(number) => number,
-            None => match self.weekday_before_l()? {
+            None => match self.weekday_before_l() {
                 Some(weekday) => weekday,
                 None => return Ok(None),
             },
@@ -263,7 +267,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The name of a weekday, without the L that may stand right behind it.
-    fn weekday_before_l(&mut self) -> Result<Option<Found<u32>>, ParseError> {
+    fn weekday_before_l(&mut self) -> Option<Found<u32>> {
         let letters = self.scanner.clone().letters();
         let name = letters.value;
         let shorter = &name[..name.len().saturating_sub(1)];
@@ -271,13 +275,13 @@ impl<'t> Reader<'t> {
             if let Some(at) = named(&WEEKDAYS, name) {
                 let span = letters.span.start..letters.span.start + name.len();
                 self.scanner.eat(name);
-                return Ok(Some(Found {
+                return Some(Found {
                     value: (at + 1) % 7,
                     span,
-                }));
+                });
             }
         }
-        Ok(None)
+        None
     }
 
     /// One part of a list. Whether it was a bare `*`, which needs no items.
@@ -305,21 +309,21 @@ impl<'t> Reader<'t> {
             });
             return Ok(false);
         }
-        let stop = self.value()?;
+        let end = self.value()?;
         let step = self.step()?.unwrap_or(1);
-        if first <= stop.value {
-            items.push(Item::range(first, stop.value, step));
+        if first <= end.value {
+            items.push(Item::range(first, end.value, step));
         } else if self.unit == WEEKDAY {
             // Across the end of the week: Friday to Monday.
-            let days = (first..=stop.value + 7).step_by(step as usize);
+            let days = (first..=end.value + 7).step_by(step as usize);
             items.extend(days.map(|day| Item::one(day % 7)));
         } else {
             let Unit { min, max, .. } = self.unit;
             let message = format!(
                 "a range goes upwards; write {}-{max},{min}-{} instead",
-                start.value, stop.value
+                start.value, end.value
             );
-            return Err(self.scanner.error(start.span.start..stop.span.end, message));
+            return Err(self.scanner.error(start.span.start..end.span.end, message));
         }
         Ok(false)
     }

@@ -9,6 +9,7 @@
 //! - The abbreviations of the machine's own time zone (`CEST`) are no time zones here.
 
 mod parse;
+mod reader;
 
 use std::cell::Cell;
 use std::fmt;

@@ -45,7 +45,7 @@ fn compare(answers: &[(String, String, String)], listed: &mut BTreeMap<String, (
         match expected {
             None if ours == theirs => {}
             None => {
-                writeln!(wrong, "{question}\n  theirs {theirs}\n  ours   {ours}").expect("memory can be written to")
+                writeln!(wrong, "{question}\n  theirs {theirs}\n  ours   {ours}").expect("memory can be written to");
             }
             Some((_, answer)) if *ours == answer && ours != theirs => {}
             Some((why, answer)) => {

@@ -79,6 +79,24 @@ fn common_expressions_are_said_as_people_say_them() {
 }
 
 #[test]
+fn the_guide_says_what_the_program_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/calendar-expressions.md");
+    let guide = std::fs::read_to_string(path).expect("the guide can be read");
+    let examples = guide
+        .split("\n## ")
+        .find(|part| part.starts_with("Examples"))
+        .expect("there are examples");
+    let rows: Vec<_> = examples
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |")?.split_once("` | "))
+        .collect();
+    assert!(rows.len() > 20, "only {} examples were found", rows.len());
+    for (text, words) in rows {
+        assert_eq!(describe(text), words, "{text}");
+    }
+}
+
+#[test]
 fn the_rest_is_said_exactly() {
     let rest = [
         ("*:0/25", "at minutes 0, 25 and 50 of every hour"),

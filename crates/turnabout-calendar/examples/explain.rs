@@ -12,9 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok(expression) => {
                 println!("{text}\n  {} {expression}", expression.language());
                 println!("  {}", expression.describe(&zone));
-                let first = expression.next_after(now, &zone, now);
-                let next = std::iter::successors(first, |last| expression.next_after(*last, &zone, now));
-                for time in next.take(3) {
+                for time in expression.times_after(now, &zone, now).take(3) {
                     println!("  {}", time.to_zoned(zone.clone()));
                 }
             }

@@ -9,6 +9,7 @@
 //! - The abbreviations of the machine's own time zone (`CEST`) are no time zones here.
 
 mod parse;
+mod reader;
 
 use std::cell::Cell;
 use std::fmt;
@@ -56,7 +57,7 @@ pub(crate) struct EventDays {
 impl Days for EventDays {
     fn of(&self, month: &Month) -> u64 {
         let days = if self.from_end {
-            self.from_end(month)
+            self.counted_back(month)
         } else {
             self.days.bits(DAY)
         };
@@ -66,13 +67,13 @@ impl Days for EventDays {
 
 impl EventDays {
     /// Bits of the days, counted from the end of this month.
-    fn from_end(&self, month: &Month) -> u64 {
+    fn counted_back(&self, month: &Month) -> u64 {
         let day = |back: u32| month.length + 1 - back;
         let mut bits = 0;
         for item in self.days.items() {
             // What comes last in the text comes first in the month. Repetitions go towards the end of the month.
-            let first = day(item.stop.unwrap_or(item.start));
-            let last = match (item.stop, item.step) {
+            let first = day(item.end.unwrap_or(item.start));
+            let last = match (item.end, item.step) {
                 (Some(_), _) | (None, None) => day(item.start),
                 (None, Some(_)) => month.length,
             };

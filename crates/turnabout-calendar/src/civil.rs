@@ -12,7 +12,8 @@ use crate::field::{Field, YEAR};
 /// A month of a certain year.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Month {
-    pub(crate) month: i8,
+    /// 1 to 12.
+    number: i8,
     /// How many days it has.
     pub(crate) length: u32,
     /// The weekday of its first day; Monday is 0.
@@ -23,7 +24,7 @@ impl Month {
     fn new(year: i16, month: i8) -> Option<Self> {
         let first = Date::new(year, month, 1).ok()?;
         Some(Self {
-            month,
+            number: month,
             length: first.days_in_month() as u32,
             first: first.weekday().to_monday_zero_offset() as u32,
         })
@@ -61,7 +62,7 @@ pub(crate) struct Pattern<'p> {
     pub(crate) hours: u64,
     pub(crate) minutes: u64,
     pub(crate) seconds: u64,
-    /// How many months were looked at, for whoever limits or measures the search.
+    /// How much was looked at, for whoever limits or measures the search.
     pub(crate) steps: Cell<u32>,
 }
 
@@ -78,16 +79,16 @@ impl Pattern<'_> {
             let this_year = year == from.year();
             let first = if this_year { from.month() } else { 1 };
             for month in (first..=12).filter(|month| self.months >> month & 1 == 1) {
-                self.steps.set(self.steps.get() + 1);
+                self.step();
                 let month = Month::new(year, month)?;
                 let mut days = self.days.of(&month) & month.all();
-                if this_year && month.month == from.month() {
+                if this_year && month.number == from.month() {
                     // Days that have passed, and today unless something is left of it.
                     let passed = from.day() as u32 - u32::from(today.is_some());
                     days &= !((2 << passed) - 1);
                 }
                 if days != 0 {
-                    let date = Date::new(year, month.month, days.trailing_zeros() as i8).ok()?;
+                    let date = Date::new(year, month.number, days.trailing_zeros() as i8).ok()?;
                     let time = if date == from.date() {
                         today?
                     } else {
@@ -98,6 +99,12 @@ impl Pattern<'_> {
             }
         }
         None
+    }
+
+    /// Counts a step of the search. How many there were.
+    pub(crate) fn step(&self) -> u32 {
+        self.steps.update(|steps| steps + 1);
+        self.steps.get()
     }
 
     /// The first time of a day that is not earlier than this one.

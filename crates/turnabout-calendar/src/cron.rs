@@ -6,6 +6,7 @@
 
 pub(crate) mod days;
 mod parse;
+mod reader;
 
 use std::cell::Cell;
 use std::fmt;

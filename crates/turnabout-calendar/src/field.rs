@@ -40,7 +40,7 @@ pub(crate) const YEAR: Unit = Unit::new("year", "years", 1970, 2199);
 pub(crate) struct Item {
     pub(crate) start: u32,
     /// Larger than `start`, and reached by the step.
-    pub(crate) stop: Option<u32>,
+    pub(crate) end: Option<u32>,
     /// None for a single value; at least 1.
     pub(crate) step: Option<u32>,
 }
@@ -49,20 +49,20 @@ impl Item {
     pub(crate) fn one(value: u32) -> Self {
         Self {
             start: value,
-            stop: None,
+            end: None,
             step: None,
         }
     }
 
-    /// From `start` to `stop`, which is not smaller, in steps of at least 1.
-    pub(crate) fn range(start: u32, stop: u32, step: u32) -> Self {
-        let stop = stop - (stop - start) % step;
-        if stop == start {
+    /// From `start` to `end`, which is not smaller, in steps of at least 1.
+    pub(crate) fn range(start: u32, end: u32, step: u32) -> Self {
+        let end = end - (end - start) % step;
+        if end == start {
             return Self::one(start);
         }
         Self {
             start,
-            stop: Some(stop),
+            end: Some(end),
             step: Some(step),
         }
     }
@@ -71,23 +71,23 @@ impl Item {
     pub(crate) fn open(start: u32, step: u32) -> Self {
         Self {
             start,
-            stop: None,
+            end: None,
             step: Some(step),
         }
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.stop.is_none() && self.step.is_some()
+        self.end.is_none() && self.step.is_some()
     }
 
     /// Its values, none of which is larger than `max`.
     pub(crate) fn values(self, max: u32) -> impl Iterator<Item = u32> {
-        let stop = match (self.stop, self.step) {
-            (Some(stop), _) => stop.min(max),
+        let end = match (self.end, self.step) {
+            (Some(end), _) => end.min(max),
             (None, Some(_)) => max,
             (None, None) => self.start.min(max),
         };
-        (self.start..=stop).step_by(self.step.unwrap_or(1) as usize)
+        (self.start..=end).step_by(self.step.unwrap_or(1) as usize)
     }
 }
 
@@ -154,7 +154,7 @@ impl Field {
             Self::Any => true,
             Self::List(items) => items.iter().any(|item| {
                 let offset = value.checked_sub(item.start);
-                let inside = item.stop.is_none_or(|stop| value <= stop);
+                let inside = item.end.is_none_or(|end| value <= end);
                 offset.is_some_and(|offset| match item.step {
                     Some(step) => inside && offset % step == 0,
                     None => offset == 0,
@@ -199,11 +199,11 @@ impl Item {
         } else {
             write!(f, "{:0width$}", self.start)?;
         }
-        if let Some(stop) = self.stop {
-            write!(f, "{to}{stop:0width$}")?;
+        if let Some(end) = self.end {
+            write!(f, "{to}{end:0width$}")?;
         }
         match self.step {
-            Some(step) if step > 1 || self.stop.is_none() => write!(f, "/{step}"),
+            Some(step) if step > 1 || self.end.is_none() => write!(f, "/{step}"),
             _ => Ok(()),
         }
     }

@@ -44,19 +44,21 @@ fn compare(answers: &[(String, String, String)], listed: &mut BTreeMap<String, (
         let expected = listed.remove(question);
         match expected {
             None if ours == theirs => {}
-            None => writeln!(wrong, "{question}\n  theirs {theirs}\n  ours   {ours}").unwrap(),
+            None => {
+                writeln!(wrong, "{question}\n  theirs {theirs}\n  ours   {ours}").expect("memory can be written to");
+            }
             Some((_, answer)) if *ours == answer && ours != theirs => {}
             Some((why, answer)) => {
                 writeln!(
                     wrong,
                     "{question}\n  listed ({why}) {answer}\n  ours {ours}\n  theirs {theirs}"
                 )
-                .unwrap();
+                .expect("memory can be written to");
             }
         }
     }
     for question in listed.keys() {
-        writeln!(wrong, "listed, but never asked: {question}").unwrap();
+        writeln!(wrong, "listed, but never asked: {question}").expect("memory can be written to");
     }
     assert!(wrong.is_empty(), "\n{wrong}");
 }
@@ -69,9 +71,9 @@ fn calendar_events_come_when_systemd_says() {
         let [zone_name, base, text, _, theirs] = columns.as_slice() else {
             panic!("{columns:?}")
         };
-        let zone = zone(zone_name).unwrap();
+        let zone = zone(zone_name).expect("a zone");
         let expression = Expression::calendar(text).unwrap_or_else(|error| panic!("{error}"));
-        let mut at: Timestamp = base.parse().unwrap();
+        let mut at: Timestamp = base.parse().expect("a time");
         let mut times = Vec::new();
         while times.len() < 5
             && let Some(next) = expression.next_after(at, &zone, at)
@@ -97,7 +99,7 @@ fn calendar_events_come_when_systemd_says() {
 fn calendar_events_are_printed_as_systemd_prints_them() {
     for columns in read("calendar.tsv") {
         let (text, canonical) = (&columns[2], &columns[3]);
-        let expression = Expression::calendar(text).unwrap();
+        let expression = Expression::calendar(text).expect("an expression");
         if canonical.is_empty() {
             continue;
         }
@@ -135,8 +137,8 @@ fn cron_comes_when_croniter_says_over_a_year() {
         let [zone_name, begin, end, text, count, sum, _] = columns.as_slice() else {
             panic!("{columns:?}")
         };
-        let zone = zone(zone_name).unwrap();
-        let (begin, end): (Timestamp, Timestamp) = (begin.parse().unwrap(), end.parse().unwrap());
+        let zone = zone(zone_name).expect("a zone");
+        let (begin, end): (Timestamp, Timestamp) = (begin.parse().expect("a time"), end.parse().expect("a time"));
         let expression = Expression::cron(text).unwrap_or_else(|error| panic!("{error}"));
         let mut times = Vec::new();
         let mut at = begin;

@@ -101,11 +101,11 @@ fn often(hours: &Field, minutes: &Field, seconds: &Field) -> String {
     };
     let minutes = match minutes {
         Field::Any => "every minute".to_owned(),
-        _ => values(minutes, MINUTE),
+        Field::List(_) => values(minutes, MINUTE),
     };
     let hours = match hours {
         Field::Any => "every hour".to_owned(),
-        _ => values(hours, HOUR),
+        Field::List(_) => values(hours, HOUR),
     };
     format!("at {seconds}{minutes} of {hours}")
 }
@@ -113,14 +113,14 @@ fn often(hours: &Field, minutes: &Field, seconds: &Field) -> String {
 /// `minutes 5 and 10`.
 fn values(field: &Field, unit: Unit) -> String {
     let bits = field.bits(unit);
-    let name = if bits.count_ones() == 1 { unit.name } else { unit.plural };
+    let name = if bits.is_power_of_two() { unit.name } else { unit.plural };
     format!("{name} {}", runs(bits, "and", |value| value.to_string()))
 }
 
 fn in_minutes(minutes: &Field) -> String {
     match minutes {
         Field::Any => String::new(),
-        _ => format!(" of {}", values(minutes, MINUTE)),
+        Field::List(_) => format!(" of {}", values(minutes, MINUTE)),
     }
 }
 

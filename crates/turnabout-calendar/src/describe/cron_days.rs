@@ -76,7 +76,7 @@ fn special_weekdays(of_week: &DayOfWeek, last: &str) -> String {
 
 /// `the 1st, 15th and the last day`.
 fn days_of_month(of_month: &DayOfMonth) -> String {
-    let mut parts: Vec<String> = of_month.special.iter().map(special_day).collect();
+    let mut parts: Vec<String> = of_month.special.iter().copied().map(special_day).collect();
     let plain = of_month.days.bits(DAY);
     if plain != 0 {
         parts.insert(0, format!("the {}", runs(plain, "and", ordinal)));
@@ -84,11 +84,11 @@ fn days_of_month(of_month: &DayOfMonth) -> String {
     join(&parts, "and")
 }
 
-fn special_day(special: &SpecialDay) -> String {
+fn special_day(special: SpecialDay) -> String {
     match special {
-        SpecialDay::Nearest(day) => format!("the weekday nearest to the {}", ordinal(*day)),
+        SpecialDay::Nearest(day) => format!("the weekday nearest to the {}", ordinal(day)),
         SpecialDay::BeforeLast(0) => "the last day".to_owned(),
-        SpecialDay::BeforeLast(offset) => format!("the {} to last day", ordinal(*offset + 1)),
+        SpecialDay::BeforeLast(offset) => format!("the {} to last day", ordinal(offset + 1)),
         SpecialDay::LastWeekday => "the last weekday".to_owned(),
     }
 }

@@ -47,7 +47,7 @@ fn which_days(days: &EventDays) -> String {
 fn back_bits(field: &Field) -> u64 {
     let mut bits = 0;
     for item in field.items() {
-        match (item.stop, item.step) {
+        match (item.end, item.step) {
             (None, Some(step)) => {
                 // Towards the end of the month, and so towards 1.
                 let backwards = (1..=item.start).rev().step_by(step as usize);
@@ -78,10 +78,10 @@ fn from_end(field: &Field) -> String {
     format!("the {} day", join(&list, "and"))
 }
 
-/// `first`, if these are the first seven days of months, of which each weekday is one; not for the whole week.
+/// `first`, if these are the first seven days of months, of which the one weekday is one.
 fn week_of_month(days: &EventDays) -> Option<&'static str> {
     let week = |from: u32| 0b111_1111 << from;
-    if days.weekdays == WHOLE_WEEK {
+    if days.weekdays.count_ones() != 1 {
         return None;
     }
     if days.from_end {
@@ -130,7 +130,7 @@ fn months_in_words(months: &Field) -> String {
 pub(super) fn in_months(months: &Field) -> String {
     match months {
         Field::Any => String::new(),
-        _ => format!(" in {}", months_in_words(months)),
+        Field::List(_) => format!(" in {}", months_in_words(months)),
     }
 }
 
@@ -138,7 +138,7 @@ pub(super) fn in_months(months: &Field) -> String {
 pub(super) fn of_months(months: &Field) -> String {
     match months {
         Field::Any => " of every month".to_owned(),
-        _ => format!(" of {}", months_in_words(months)),
+        Field::List(_) => format!(" of {}", months_in_words(months)),
     }
 }
 
@@ -146,6 +146,6 @@ pub(super) fn of_months(months: &Field) -> String {
 pub(super) fn in_years(field: &Field) -> String {
     match field {
         Field::Any => String::new(),
-        _ => format!(" in {}", years(field)),
+        Field::List(_) => format!(" in {}", years(field)),
     }
 }

@@ -41,10 +41,10 @@ pub(super) fn runs(bits: u64, last: &str, name: impl Fn(u32) -> String) -> Strin
 
 /// Years: there are too many of them for bits.
 pub(super) fn years(field: &Field) -> String {
-    let words = |item: &Item| match (item.stop, item.step) {
+    let words = |item: &Item| match (item.end, item.step) {
         (None, None) => format!("{}", item.start),
-        (Some(stop), None | Some(1)) => format!("{} to {stop}", item.start),
-        (Some(stop), Some(step)) => format!("every {} year from {} to {stop}", ordinal(step), item.start),
+        (Some(end), None | Some(1)) => format!("{} to {end}", item.start),
+        (Some(end), Some(step)) => format!("every {} year from {} to {end}", ordinal(step), item.start),
         (None, Some(1)) => format!("every year from {} on", item.start),
         (None, Some(step)) => format!("every {} year from {} on", ordinal(step), item.start),
     };

@@ -1,34 +1,28 @@
 //! Schedules, as applications and operators see them.
 
 use std::collections::{HashMap, HashSet};
-use std::future::IntoFuture;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
-use turnabout_calendar::Expression;
 
 use super::Jobs;
 use crate::error::{Error, Result};
-use crate::job::{JobId, Priority, State};
+use crate::job::{JobId, State};
 use crate::schedule::{
-    Definition, Edit, Edited, MAX_BACKFILL, Missed, Overlap, Run, RunNow, Schedule, ScheduleChange, ScheduleKey, Times,
+    Definition, Edit, Edited, MAX_BACKFILL, Run, RunNow, Schedule, ScheduleChange, ScheduleKey, Times,
 };
-use crate::store::Signal;
 use crate::store::overview::Whose;
 use crate::store::schedules::{ScheduleEvent, ScheduleFilter};
 use crate::submit::{Submission, subject};
 use crate::task::Task;
 
-/// Who has declared schedules that were declared one by one.
-const CODE: &str = "code";
-/// So many events are read at once.
-const EVENTS: u32 = 100;
-/// What happened to schedules is looked for so often, even if nobody says that something did.
-const LOOK: Duration = Duration::from_secs(10);
+mod follow;
+mod set;
+
+pub use follow::FollowSchedules;
+pub use set::SetSchedule;
+
 /// So many schedules are written by one call of the store.
 const PORTION: usize = 1000;
 
@@ -68,163 +62,6 @@ impl Jobs {
     }
 }
 
-/// A schedule about to be declared: say more about it, then await it.
-#[derive(Debug)]
-#[must_use = "nothing is declared until it is awaited"]
-pub struct SetSchedule {
-    jobs: Jobs,
-    key: ScheduleKey,
-    job: Submission,
-    expression: Option<Result<String>>,
-    change: ScheduleChange,
-}
-
-impl SetSchedule {
-    fn new(jobs: Jobs, name: String, job: Submission) -> Self {
-        Self {
-            jobs,
-            key: ScheduleKey::new(name),
-            job,
-            expression: None,
-            change: ScheduleChange::default(),
-        }
-    }
-
-    fn at_times(mut self, text: &str, parsed: Result<Expression, turnabout_calendar::ParseError>) -> Self {
-        let wrong = |error: turnabout_calendar::ParseError| Error::invalid("expression", error.to_string());
-        self.expression = Some(parsed.map(|_| text.to_owned()).map_err(wrong));
-        self
-    }
-
-    /// At the times of a cron expression: `0 2 * * *`, `*/15 * * * * *`, `@daily`.
-    pub fn cron(self, text: &str) -> Self {
-        self.at_times(text, Expression::cron(text))
-    }
-
-    /// At the times of a calendar event as systemd's timers have it: `Mon..Fri 15:00`.
-    pub fn calendar(self, text: &str) -> Self {
-        self.at_times(text, Expression::calendar(text))
-    }
-
-    /// Again and again after so long: `10 minutes`.
-    pub fn every(self, interval: &str) -> Self {
-        let text = format!("every {interval}");
-        let parsed = Expression::interval(&text);
-        self.at_times(&text, parsed)
-    }
-
-    /// At the times of an expression in any of these languages.
-    pub fn expression(self, text: &str) -> Self {
-        self.at_times(text, Expression::parse(text))
-    }
-
-    /// The group that the schedule belongs to, and its jobs. Without: it is the system's.
-    pub fn group(mut self, group: impl Into<String>) -> Self {
-        self.key.group = Some(group.into());
-        self
-    }
-
-    /// The owner, inside the group, that it belongs to.
-    pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.key.owner = Some(owner.into());
-        self
-    }
-
-    /// The time zone, by its IANA name. `UTC` unless said otherwise, here or in the expression.
-    pub fn zone(mut self, zone: impl Into<String>) -> Self {
-        self.change.zone = Some(zone.into());
-        self
-    }
-
-    /// Which executors may take its jobs.
-    pub fn queue(mut self, queue: impl Into<String>) -> Self {
-        self.change.queue = Some(Some(queue.into()));
-        self
-    }
-
-    /// How urgent its jobs are inside their group.
-    pub fn priority(mut self, priority: Priority) -> Self {
-        self.change.priority = Some(Some(priority));
-        self
-    }
-
-    /// A line that tells people what its jobs are about.
-    pub fn subject(mut self, text: &str) -> Self {
-        self.change.subject = Some(subject(text));
-        self
-    }
-
-    /// What becomes of a time that comes while the previous job is unfinished: it is skipped unless said otherwise.
-    pub fn overlap(mut self, overlap: Overlap) -> Self {
-        self.change.overlap = Some(overlap);
-        self
-    }
-
-    /// What becomes of times at which no executor was there: one job for all unless said otherwise.
-    pub fn missed(mut self, missed: Missed) -> Self {
-        self.change.missed = Some(missed);
-        self
-    }
-
-    /// Fires up to so much later: always by the same for this schedule, and differently for others.
-    pub fn jitter(mut self, jitter: Duration) -> Self {
-        self.change.jitter = Some(jitter);
-        self
-    }
-
-    /// No time before this one counts. Intervals count from here.
-    pub fn start(mut self, start: Timestamp) -> Self {
-        self.change.start = Some(Some(start));
-        self
-    }
-
-    /// No time after this one counts.
-    pub fn end(mut self, end: Timestamp) -> Self {
-        self.change.end = Some(Some(end));
-        self
-    }
-
-    /// Leaves out days (`2026-12-24`, `2026-12-24..2027-01-01`), or the times of another expression.
-    pub fn exclude(mut self, what: impl Into<String>) -> Self {
-        self.change.exclude.get_or_insert_default().push(what.into());
-        self
-    }
-
-    /// Whether it is fired at all.
-    pub fn enabled(mut self, enabled: bool) -> Self {
-        self.change.enabled = Some(enabled);
-        self
-    }
-
-    /// What is declared, or what is wrong with it.
-    pub(crate) fn checked(self) -> Result<(ScheduleKey, Definition)> {
-        let expression = self
-            .expression
-            .ok_or_else(|| Error::invalid("expression", "say when: by `cron`, `calendar` or `every`"))??;
-        let job = self.job.check(self.jobs.inner.max_args, JobId::new)?;
-        let mut definition = Definition::new(job.task, expression);
-        (definition.args, definition.queue, definition.priority) = (job.args, job.queue, job.priority);
-        let definition = definition.with(&self.change);
-        let now = self.jobs.store().clock().now();
-        definition.check(&self.key, self.jobs.inner.max_args, now)?;
-        Ok((self.key, definition))
-    }
-}
-
-impl IntoFuture for SetSchedule {
-    type Output = Result<Schedule>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let schedules = self.jobs.schedules();
-            let (key, definition) = self.checked()?;
-            let by = CODE.to_owned();
-            schedules.edit_to(key, Edit::Declare { by, definition }).await
-        })
-    }
-}
-
 /// What became of a declaration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -247,59 +84,6 @@ pub struct PastRun {
     pub state: Option<State>,
     /// When the job ended.
     pub finished: Option<Timestamp>,
-}
-
-/// Someone who follows what happens to schedules.
-#[derive(Debug)]
-pub struct FollowSchedules {
-    jobs: Jobs,
-    whose: Whose,
-    signals: broadcast::Receiver<Signal>,
-    after: i64,
-}
-
-impl FollowSchedules {
-    /// What happens next: at least one event. None: the store is gone. What cannot be read at present is read later.
-    pub async fn next(&mut self) -> Option<Vec<ScheduleEvent>> {
-        loop {
-            match self.jobs.schedules().changes(self.after, EVENTS).await {
-                Ok(events) => {
-                    if let Some(last) = events.last() {
-                        self.after = last.number;
-                    }
-                    let full = events.len() == EVENTS as usize;
-                    let mut seen = events;
-                    seen.retain(|event| self.sees(event));
-                    if !seen.is_empty() {
-                        return Some(seen);
-                    }
-                    if full {
-                        continue;
-                    }
-                }
-                Err(error) => tracing::warn!(error = %error.chain(), "what happened to schedules is read later"),
-            }
-            let told = async {
-                loop {
-                    match self.signals.recv().await {
-                        Ok(Signal::Schedules) | Err(RecvError::Lagged(_)) => return true,
-                        Ok(_) => {}
-                        Err(RecvError::Closed) => return false,
-                    }
-                }
-            };
-            // Where signals do not get through, it is looked for now and then.
-            if tokio::time::timeout(LOOK, told).await == Ok(false) {
-                return None;
-            }
-        }
-    }
-
-    fn sees(&self, event: &ScheduleEvent) -> bool {
-        let (group, owner) = (&event.key.group, &event.key.owner);
-        (self.whose.group.is_none() || self.whose.group == *group)
-            && (self.whose.owner.is_none() || self.whose.owner == *owner)
-    }
 }
 
 /// All schedules of a store. See [`Jobs::schedules`].
@@ -429,6 +213,9 @@ impl Schedules {
     pub async fn backfill(&self, key: &ScheduleKey, from: Timestamp, to: Timestamp) -> Result<Vec<Run>> {
         if to > self.jobs.store().clock().now() {
             return Err(Error::invalid("to", "only times in the past can be made up for"));
+        }
+        if from < Timestamp::UNIX_EPOCH {
+            return Err(Error::invalid("from", "nothing was scheduled before 1970"));
         }
         let times = self.get(key).await?.times()?;
         let mut before = from.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(from);

@@ -264,6 +264,12 @@ impl Definition {
         Times::new(self, key, now).map(drop)
     }
 
+    /// What every database can hold: a subject is one line.
+    pub(crate) fn tidy(mut self) -> Self {
+        self.subject = self.subject.as_deref().and_then(crate::submit::subject);
+        self
+    }
+
     /// The expression, or where it is wrong.
     pub(crate) fn parsed(&self) -> Result<Expression> {
         Expression::parse(&self.expression).map_err(|error| Error::invalid("expression", error.to_string()))
@@ -289,6 +295,7 @@ fn yes() -> bool {
 mod text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "so serde calls it")]
     pub(super) fn serialize<S: Serializer>(value: &super::Missed, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(value)
     }

@@ -59,12 +59,12 @@ pub(crate) fn edited(
     now: Timestamp,
     id: Uuid,
 ) -> Result<Edited> {
-    let none = || Error::NoSchedule(key.to_string());
+    let missing = || Error::NoSchedule(key.to_string());
     let mut new = match (found, edit) {
         (_, Edit::Delete) => {
             return match found {
                 Some(_) => Ok(Edited::gone(true)),
-                None => Err(none()),
+                None => Err(missing()),
             };
         }
         (_, Edit::Retire { by }) => {
@@ -75,19 +75,20 @@ pub(crate) fn edited(
             });
         }
         (Some(found), _) => found.clone(),
-        (None, Edit::Declare { definition, .. } | Edit::Set(definition)) => made(key, definition, now, id),
-        (None, _) => return Err(none()),
+        (None, Edit::Declare { definition, .. } | Edit::Set(definition)) => {
+            made(key, definition.clone().tidy(), now, id)
+        }
+        (None, _) => return Err(missing()),
     };
     match edit {
         Edit::Declare { by, definition } => {
+            let definition = definition.clone().tidy();
             new.definition = definition.clone().with_parts(&new.set_by_operator, &new.definition);
-            new.declared = Some(Declared {
-                by: by.clone(),
-                definition: definition.clone(),
-            });
+            let by = by.clone();
+            new.declared = Some(Declared { by, definition });
         }
-        Edit::Set(definition) => new.set(definition.clone()),
-        Edit::Change(change) => new.set(new.definition.clone().with(change)),
+        Edit::Set(definition) => new.set(definition.clone().tidy()),
+        Edit::Change(change) => new.set(new.definition.clone().with(change).tidy()),
         Edit::Reset => {
             new.standing.paused = None;
             if let Some(declared) = &new.declared {
@@ -136,11 +137,11 @@ impl Schedule {
     }
 }
 
-fn made(key: &ScheduleKey, definition: &Definition, now: Timestamp, id: Uuid) -> Schedule {
+fn made(key: &ScheduleKey, definition: Definition, now: Timestamp, id: Uuid) -> Schedule {
     Schedule {
         id,
         key: key.clone(),
-        definition: definition.clone(),
+        definition,
         declared: None,
         set_by_operator: BTreeSet::new(),
         // Intervals count from here: in whole seconds.

@@ -189,6 +189,18 @@ impl Record {
     }
 }
 
+/// Those that can be read. One that a newer program has written in its own way is left to that, and stops no other.
+pub(crate) fn readable(schedules: impl IntoIterator<Item = Result<Schedule>>) -> Vec<Schedule> {
+    let readable = |schedule: Result<Schedule>| match schedule {
+        Ok(schedule) => Some(schedule),
+        Err(error) => {
+            tracing::error!(error = %error.chain(), "a schedule is due, but this program cannot read it; use a newer one");
+            None
+        }
+    };
+    schedules.into_iter().filter_map(readable).collect()
+}
+
 fn damaged(cause: Box<dyn std::error::Error + Send + Sync>) -> Error {
     Error::Store {
         doing: "reading a schedule",

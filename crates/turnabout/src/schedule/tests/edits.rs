@@ -115,6 +115,16 @@ fn only_what_a_deployment_declared_goes_with_it() {
 }
 
 #[test]
+fn a_subject_that_no_database_could_hold_is_tidied_up_and_is_nobodys_change() {
+    let mut daily = Definition::new("report", "0 2 * * *");
+    daily.subject = Some(" two\0lines\n".to_owned());
+    let declared = it(declare(None, &daily, at(NOON)));
+    assert_eq!(declared.definition.subject.as_deref(), Some("two lines"));
+    let set = it(edit(Some(&declared), &Edit::Set(daily), at(NOON)).expect("set"));
+    assert_eq!(set, declared);
+}
+
+#[test]
 fn what_does_not_exist_cannot_be_changed() {
     for wanted in [
         Edit::Resume,

@@ -18,6 +18,7 @@ use crate::store::{ID_AHEAD, ID_PAST, Leg, MaxUnfinished, NewJob, Signal, Submit
 use crate::task::TaskSettings;
 
 mod copy;
+mod inside;
 mod limited;
 mod plain;
 pub(super) mod together;
@@ -92,24 +93,6 @@ impl PostgresStore {
         };
         tx.commit().await.map_err(&failed)?;
         Ok(Some(outcomes))
-    }
-
-    /// Stores jobs inside a transaction that does something else as well. Once that has committed, [`Self::tell_new`] tells of
-    /// them.
-    pub(super) async fn insert_within(&self, tx: &Tx, jobs: &mut [NewJob]) -> Result<Vec<Result<Submitted>>> {
-        if jobs.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.fill_in(jobs).await?;
-        // Whoever looks at the limits is never told that there are some after all.
-        let outcomes = self.insert_keyed_in(tx, jobs, true).await?;
-        Ok(outcomes.unwrap_or_default())
-    }
-
-    /// Tells of jobs that were stored by [`Self::insert_within`].
-    pub(super) fn tell_new(&self, jobs: &[NewJob], outcomes: &[Result<Submitted>]) {
-        self.announce_new(jobs, outcomes);
-        self.hint_new(outcomes);
     }
 
     /// Stores jobs of which some may exist already, or may be too many. `None`: as above.

@@ -18,7 +18,7 @@ use crate::schedule::{
     Edit, Edited, Firing, RUNS_KEPT, Run, RunKind, RunNow, Schedule, ScheduleKey, edited, fire, run_now,
 };
 use crate::store::schedules::{
-    CHANGES_KEPT, Fired, Record, ScheduleEvent, ScheduleEventKind, ScheduleFilter, Schedules, columns, key,
+    CHANGES_KEPT, Fired, Record, ScheduleEvent, ScheduleEventKind, ScheduleFilter, Schedules, columns, key, readable,
     standing_text, told, unfinished, wanted_times,
 };
 use crate::store::{NewJob, Signal, Submitted};
@@ -142,17 +142,14 @@ impl PostgresStore {
             let outcome = edited(key, found, edit, now, Uuid::new_v4());
             if let Ok(edited) = &outcome {
                 events.extend(told(found, edited.schedule.as_ref()).map(|kind| (key, kind)));
-                match &edited.schedule {
-                    Some(schedule) => {
-                        if edited.changed {
-                            changed.insert(key, schedule.clone());
-                        }
-                        present.insert(key.clone(), schedule.clone());
+                if let Some(schedule) = &edited.schedule {
+                    if edited.changed {
+                        changed.insert(key, schedule.clone());
                     }
-                    None => {
-                        changed.remove(key);
-                        gone.extend(present.remove(key).map(|schedule| schedule.id));
-                    }
+                    present.insert(key.clone(), schedule.clone());
+                } else {
+                    changed.remove(key);
+                    gone.extend(present.remove(key).map(|schedule| schedule.id));
                 }
             }
             outcomes.push(outcome);
@@ -228,7 +225,7 @@ impl PostgresStore {
         begun.map_err(&failed)?;
         let rows = rows.map_err(&failed)?;
         let now: Timestamp = rows.first().map_or_else(|| self.now(), |row| row.get("now"));
-        let due: Vec<Schedule> = rows.iter().map(schedule).collect::<Result<_>>()?;
+        let due = readable(rows.iter().map(schedule));
         let mut fired = Fired {
             schedules: due.len() as u32,
             ..Fired::default()

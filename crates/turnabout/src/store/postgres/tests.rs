@@ -13,6 +13,7 @@ mod interleavings;
 mod marks;
 mod opening;
 mod plans;
+mod schedules;
 mod schema;
 mod seats;
 mod standby;

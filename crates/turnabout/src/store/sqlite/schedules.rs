@@ -19,7 +19,7 @@ use crate::schedule::{
     Edit, Edited, Firing, RUNS_KEPT, Run, RunKind, RunNow, Schedule, ScheduleKey, edited, fire, run_now,
 };
 use crate::store::schedules::{
-    CHANGES_KEPT, Fired, Record, ScheduleEvent, ScheduleEventKind, ScheduleFilter, Schedules, columns, key,
+    CHANGES_KEPT, Fired, Record, ScheduleEvent, ScheduleEventKind, ScheduleFilter, Schedules, columns, key, readable,
     standing_text, told, unfinished, wanted_times,
 };
 
@@ -255,7 +255,7 @@ fn fire_due(tx: &mut Tx<'_>, limit: u32) -> Result<Fired, Fault> {
         .prepare_cached(sql!("schedule_due"))?
         .query_map(params![micros(tx.now), limit], record)?
         .collect::<Result<_, _>>()?;
-    let due: Vec<Schedule> = records.into_iter().map(Record::schedule).collect::<Result<_>>()?;
+    let due = readable(records.into_iter().map(Record::schedule));
     let mut fired = Fired {
         schedules: due.len() as u32,
         ..Fired::default()

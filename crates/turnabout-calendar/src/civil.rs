@@ -62,7 +62,7 @@ pub(crate) struct Pattern<'p> {
     pub(crate) hours: u64,
     pub(crate) minutes: u64,
     pub(crate) seconds: u64,
-    /// How much was looked at, for whoever limits or measures the search.
+    /// How many months were looked at, for whoever limits or measures the search.
     pub(crate) steps: Cell<u32>,
 }
 
@@ -79,7 +79,7 @@ impl Pattern<'_> {
             let this_year = year == from.year();
             let first = if this_year { from.month() } else { 1 };
             for month in (first..=12).filter(|month| self.months >> month & 1 == 1) {
-                self.step();
+                self.steps.set(self.steps.get() + 1);
                 let month = Month::new(year, month)?;
                 let mut days = self.days.of(&month) & month.all();
                 if this_year && month.number == from.month() {
@@ -99,12 +99,6 @@ impl Pattern<'_> {
             }
         }
         None
-    }
-
-    /// Counts a step of the search. How many there were.
-    pub(crate) fn step(&self) -> u32 {
-        self.steps.update(|steps| steps + 1);
-        self.steps.get()
     }
 
     /// The first time of a day that is not earlier than this one.

@@ -7,7 +7,7 @@
 //! - *Wildcards* (`*`, `*/5`, `0/5`) stand for "every so often" and go by the clock as it shows: what is skipped does not
 //!   happen, and what comes twice happens twice. `*/20 * * * *` so comes every 20 minutes of elapsed time.
 //!
-//! The whole of a search is bounded: at most [`MAX_STEPS`] months and changes of clocks are looked at.
+//! The whole of a search is bounded: [`MAX_STEPS`] months are looked at, however often the clocks change.
 
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 
 use crate::civil::Pattern;
 
-/// No expression needs a fifth of this: from 1970 to 2199 there are 2,760 months, and a search goes through them about once.
+/// No expression needs a tenth of this: from 1970 to 2199 there are 2,760 months, and a search goes through them once.
 /// The limit is there in case that this is a mistake.
 pub(crate) const MAX_STEPS: u32 = 50_000;
 
@@ -36,7 +36,7 @@ pub(crate) fn next(pattern: &Pattern<'_>, wildcard: bool, after: Timestamp, zone
 /// The first point in time, from `from` on, at which the clock shows a match.
 fn next_shown(pattern: &Pattern<'_>, from: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
     let mut from = from;
-    while pattern.step() < MAX_STEPS {
+    while pattern.steps.get() < MAX_STEPS {
         // Up to its next change, the clock shows every time exactly once.
         let offset = zone.to_offset(from);
         let change = zone.following(from).next().map(|change| change.timestamp());
@@ -64,7 +64,7 @@ fn next_shown(pattern: &Pattern<'_>, from: Timestamp, zone: &TimeZone) -> Option
 fn next_fixed(pattern: &Pattern<'_>, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
     // What the clock showed by then has happened, also if it shows it again.
     let mut from = second_later(zone.to_datetime(after))?;
-    while pattern.step() < MAX_STEPS {
+    while pattern.steps.get() < MAX_STEPS {
         let found = pattern.first_from(from)?;
         match zone.to_ambiguous_timestamp(found).offset() {
             AmbiguousOffset::Unambiguous { offset } => return offset.to_timestamp(found).ok(),

@@ -20,6 +20,9 @@ const GROUP: &str = "scheduled";
 /// What became of times is asked for so often; a schedule remembers a hundred.
 const NOTE: Duration = Duration::from_secs(2);
 
+/// Schedules end so many seconds from when they are told to.
+const AHEAD: i64 = 8;
+
 /// The schedules of a run.
 #[derive(Clone, Debug)]
 pub struct Calendar {
@@ -106,31 +109,34 @@ impl Calendar {
 
     /// Lets all schedules come to their end, which is soon, and writes down from when to when each had times.
     pub async fn stop(&self) -> Result<()> {
-        let end = Timestamp::from_second(Timestamp::now().as_second() + 3)?;
+        let schedules = self.load.jobs().schedules();
         for (key, _) in self.all.iter() {
-            let change = ScheduleChange {
-                end: Some(Some(end)),
-                ..ScheduleChange::default()
-            };
-            persist(async || self.load.jobs().schedules().change(key.clone(), change.clone()).await).await?;
-            let first = self.noted().get(&key.name).map_or(0, |(first, _)| *first);
-            self.load.side().write(&Record::Schedule {
-                schedule: key.name.clone(),
-                first,
-                last: end.as_second(),
-                every: 1,
-            });
+            persist(async || {
+                // Ahead of every time that has come, however long this takes.
+                let end = Timestamp::now().as_second() + AHEAD;
+                let change = ScheduleChange {
+                    end: Some(Timestamp::from_second(end).ok()),
+                    ..ScheduleChange::default()
+                };
+                schedules.change(key.clone(), change).await
+            })
+            .await?;
         }
         // What waits for an earlier job has its turn, too. One that never comes to its end is told by the checker.
         let begun = Instant::now();
         for (key, _) in self.all.iter() {
-            while begun.elapsed() < Duration::from_mins(2)
-                && persist(async || self.load.jobs().schedules().get(key).await)
-                    .await?
-                    .is_active()
-            {
+            let mut last = persist(async || schedules.get(key).await).await?;
+            while begun.elapsed() < Duration::from_mins(2) && last.is_active() {
                 tokio::time::sleep(Duration::from_millis(100)).await;
+                last = persist(async || schedules.get(key).await).await?;
             }
+            let first = self.noted().get(&key.name).map_or(0, |(first, _)| *first);
+            self.load.side().write(&Record::Schedule {
+                schedule: key.name.clone(),
+                first,
+                last: last.definition.end.map_or(0, Timestamp::as_second),
+                every: 1,
+            });
         }
         Ok(())
     }

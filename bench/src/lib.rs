@@ -36,7 +36,7 @@ pub use options::Bench;
 use options::{Options, Scenario, Tool};
 use place::{Place, Store};
 use report::Report;
-use scenario::{cost, drain, flood, idle, latency, memory, steady, submit, telling};
+use scenario::{cost, drain, flood, idle, latency, memory, schedules, steady, submit, telling};
 
 /// Runs the command.
 pub async fn run(bench: Bench) -> Result<()> {
@@ -104,6 +104,10 @@ async fn round(options: &Options, store: Store, repeat: u32, report: &mut Report
             }
             Scenario::Idle => {
                 let measured = idle::run(&place, options.seconds(), options.settle()).await?;
+                report.add(measured, repeat)?;
+            }
+            Scenario::Schedules => {
+                let measured = schedules::run(&place, sizes.schedules, options.seconds(), options.settle()).await?;
                 report.add(measured, repeat)?;
             }
             Scenario::Memory => report.add(memory::run(&place, sizes.memory, options.slots).await?, repeat)?,

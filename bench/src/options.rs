@@ -106,6 +106,7 @@ pub(crate) enum Scenario {
     Cost,
     Idle,
     Memory,
+    Schedules,
 }
 
 /// How many jobs.
@@ -116,6 +117,7 @@ pub(crate) struct Sizes {
     pub(crate) flood: u64,
     pub(crate) telling: u64,
     pub(crate) memory: u64,
+    pub(crate) schedules: u64,
 }
 
 impl Options {
@@ -149,6 +151,7 @@ impl Options {
             flood: size(10_000, 1_000),
             telling: size(20_000, 2_000),
             memory: size(1_000_000, 20_000),
+            schedules: size(100_000, 1_000),
         }
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod idle;
 pub(crate) mod latency;
 pub(crate) mod memory;
 mod proxy;
+pub(crate) mod schedules;
 pub(crate) mod steady;
 pub(crate) mod submit;
 pub(crate) mod telling;

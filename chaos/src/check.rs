@@ -12,6 +12,7 @@ use crate::history::History;
 mod ends;
 mod fair;
 mod runs;
+mod schedules;
 #[cfg(test)]
 mod tests;
 
@@ -39,7 +40,7 @@ impl fmt::Display for Violation {
 
 /// Holds every promise against a history.
 pub fn check(history: &History) -> Vec<Violation> {
-    let rules: [fn(&History) -> Vec<Violation>; 14] = [
+    let rules: [fn(&History) -> Vec<Violation>; 18] = [
         ends::every_job_ends,
         ends::nothing_is_left,
         ends::a_final_state_stays,
@@ -54,6 +55,10 @@ pub fn check(history: &History) -> Vec<Violation> {
         runs::never_two_at_a_time,
         runs::never_more_than_slots_or_caps,
         runs::never_too_early,
+        schedules::no_time_has_two_jobs,
+        schedules::no_time_is_lost,
+        schedules::every_job_of_a_schedule_is_known,
+        schedules::no_run_beside_the_previous_one,
     ];
     let mut found: Vec<Violation> = rules.iter().flat_map(|rule| rule(history)).collect();
     found.extend(fair::the_lag_is_bounded(history));

@@ -131,7 +131,12 @@ pub fn moment(record: &Record) -> Moment {
         | Record::Seen { at, .. }
         | Record::Fault { at, .. }
         | Record::Phase { at, .. } => *at,
-        Record::Final { .. } | Record::Left { .. } | Record::Effect { .. } => Moment::MAX,
+        Record::Final { .. }
+        | Record::Left { .. }
+        | Record::Effect { .. }
+        | Record::Fired { .. }
+        | Record::Schedule { .. }
+        | Record::Scheduled { .. } => Moment::MAX,
     }
 }
 

@@ -16,6 +16,7 @@
 //! | `skew.rs` | clocks that are off by an hour |
 //! | `nemesis.rs` | what goes wrong, and when: all from one seed |
 //! | `load.rs` | what is submitted, cancelled and looked at |
+//! | `schedules.rs` | schedules that fire every second, and what became of their times |
 //! | `run.rs`, `report.rs` | one run from beginning to end, and what came of it |
 
 pub mod check;
@@ -29,6 +30,7 @@ pub mod proxy;
 pub mod record;
 pub mod report;
 pub mod run;
+pub mod schedules;
 pub mod skew;
 pub mod tasks;
 pub mod worker;

@@ -143,6 +143,27 @@ impl Load {
         &self.jobs
     }
 
+    /// A job that was submitted by a schedule, since this moment at the earliest.
+    pub(crate) fn came(&self, job: JobId, kind: Kind, group: &str, from: Moment) {
+        self.side.write(&Record::Submitted {
+            from,
+            at: now(),
+            wanted: job,
+            job,
+            new: true,
+            kind,
+            group: group.to_owned(),
+            unique: None,
+            delay: 0,
+        });
+        self.open().insert(job, kind);
+    }
+
+    /// The side log.
+    pub(crate) fn side(&self) -> &SideLog {
+        &self.side
+    }
+
     fn open(&self) -> MutexGuard<'_, BTreeMap<JobId, Kind>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -27,6 +27,9 @@ enum Chaos {
         /// Worker processes.
         #[arg(long, default_value_t = 3)]
         workers: usize,
+        /// Schedules that fire every second.
+        #[arg(long, default_value_t = 10)]
+        schedules: usize,
         /// Where the run's files go [default: a folder in the temporary one]
         #[arg(long)]
         folder: Option<PathBuf>,
@@ -66,6 +69,7 @@ async fn main() -> Result<ExitCode> {
             seconds,
             seed,
             workers,
+            schedules,
             folder,
         } => {
             let seed = seed.unwrap_or_else(|| fastrand::u64(..));
@@ -75,6 +79,7 @@ async fn main() -> Result<ExitCode> {
                 storm: Duration::from_secs(seconds),
                 seed,
                 workers,
+                schedules,
                 program: std::env::current_exe().context("cannot tell which program this is")?,
                 folder: folder.unwrap_or_else(temporary),
             };

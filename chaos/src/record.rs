@@ -209,6 +209,41 @@ pub enum Record {
         /// How often it is there.
         times: u64,
     },
+    /// What became of a time of a schedule (or of several missed ones), as the store has it.
+    Fired {
+        /// The schedule's name.
+        schedule: String,
+        /// Counted through the schedule.
+        number: i64,
+        /// The time, in seconds of the calendar.
+        time: i64,
+        /// How many times.
+        count: u32,
+        /// What became of it.
+        became: String,
+        /// The job.
+        job: Option<JobId>,
+    },
+    /// A schedule as the store has it in the end.
+    Schedule {
+        /// Its name.
+        schedule: String,
+        /// Its first time, in seconds of the calendar.
+        first: i64,
+        /// The last time that has come.
+        last: i64,
+        /// How many seconds lie between two times.
+        every: i64,
+    },
+    /// A job that says that a schedule submitted it.
+    Scheduled {
+        /// The schedule's name.
+        schedule: String,
+        /// For which time, in seconds of the calendar.
+        time: i64,
+        /// Which job.
+        job: JobId,
+    },
     /// The nemesis did something.
     Fault {
         /// When.

@@ -112,6 +112,13 @@ impl fmt::Display for Report {
             of(Some(How::Dropped)),
             of(None),
         )?;
+        let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+        for record in &self.history.records {
+            if let Record::Fired { became, count, .. } = record {
+                *times.entry(became.as_str()).or_default() += *count as usize;
+            }
+        }
+        writeln!(f, "  times of schedules: {}", list(&times))?;
         for lag in lags(&self.history) {
             let bound = if lag.calm {
                 format!("bound {}", lag.bound)

@@ -19,6 +19,7 @@ use crate::nemesis::Nemesis;
 use crate::proxy::Proxy;
 use crate::record::{Record, SideLog, now};
 use crate::report::Report;
+use crate::schedules::Calendar;
 use crate::skew;
 use crate::tasks::BOOKS;
 
@@ -42,6 +43,8 @@ pub struct Plan {
     pub seed: u64,
     /// Worker processes.
     pub workers: usize,
+    /// Schedules that fire every second.
+    pub schedules: usize,
     /// This program, which is also the worker's.
     pub program: PathBuf,
     /// Where the run's files go; they stay.
@@ -108,6 +111,11 @@ pub async fn run(plan: &Plan) -> Result<Report> {
     ended(&load).await;
 
     phase(&side, "storm", false);
+    let calendar = Calendar::make(Arc::clone(&load), plan.schedules).await?;
+    let noting = tokio::spawn({
+        let calendar = calendar.clone();
+        async move { calendar.note_for_ever().await }
+    });
     let until = Instant::now() + plan.storm;
     let nemesis = Nemesis {
         side: Arc::clone(&side),
@@ -125,6 +133,9 @@ pub async fn run(plan: &Plan) -> Result<Report> {
 
     phase(&side, "healing", false);
     let healing = Instant::now();
+    calendar.stop().await?;
+    noting.abort();
+    calendar.note().await?;
     ended(&load).await;
     let healing = healing.elapsed();
     fleet.ready().await?;
@@ -134,6 +145,7 @@ pub async fn run(plan: &Plan) -> Result<Report> {
     phase(&side, "end", false);
     looking.abort();
     let unstoppable = fleet.stop().await;
+    calendar.conclude().await?;
     load.conclude().await?;
     if let Some(cluster) = &place.cluster {
         load.audit(cluster.lock().await.port()).await?;

@@ -142,6 +142,11 @@ pub fn submission(kind: Kind, millis: u64, fails: u32) -> Submission {
     }
 }
 
+/// The arguments of a job that takes so long, for whoever knows its task only by name.
+pub fn submission_args(millis: u64) -> serde_json::Value {
+    serde_json::json!({ "millis": millis, "fails": 0 })
+}
+
 /// An executor that knows all tasks; the one with a transaction only where there are any.
 pub fn executor(jobs: &Jobs, app: Arc<App>, transactions: bool) -> Executor<Arc<App>> {
     let executor = Executor::new(jobs)

@@ -51,7 +51,7 @@ async fn server(open: &Open) -> Result<Option<Duration>> {
 }
 
 /// Statements in a second that an idle executor sends to the server.
-async fn statements(open: &Open, time: Duration, settle: Duration) -> Result<Option<f64>> {
+pub(super) async fn statements(open: &Open, time: Duration, settle: Duration) -> Result<Option<f64>> {
     if open.client.is_none() {
         return Ok(None);
     }

@@ -1,5 +1,7 @@
 //! That the checker finds each kind of violation in a history made up for it, and nothing in one without fault.
 
+mod schedules;
+
 use turnabout::job::Reason;
 use turnabout::{JobId, State};
 use uuid::Uuid;

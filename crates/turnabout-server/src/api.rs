@@ -21,6 +21,18 @@
 //! GET    /api/v1/tasks                   what executors run, and what is set for it
 //! GET    /api/v1/tasks/{task}            one task
 //! PATCH  /api/v1/tasks/{task}            its limit, whether it is paused
+//! GET    /api/v1/schedules               jobs that are submitted again and again
+//! POST   /api/v1/schedules/check         explain an expression
+//! GET    /api/v1/schedules/{name}        one schedule
+//! PUT    /api/v1/schedules/{name}        make it, or make another one of it
+//! PATCH  /api/v1/schedules/{name}        change it
+//! DELETE /api/v1/schedules/{name}        delete it
+//! POST   /api/v1/schedules/{name}/pause  stop it for a while (resume, reset)
+//! POST   /api/v1/schedules/{name}/run    submit a job of it now
+//! POST   /api/v1/schedules/{name}/backfill  make up for times of the past
+//! GET    /api/v1/schedules/{name}/next   its next times
+//! GET    /api/v1/schedules/{name}/history   what became of its times
+//! GET    /api/v1/schedule-events         server-sent events: what happens to schedules
 //! GET    /api/v1/executors               who runs jobs
 //! POST   /api/v1/executors/{id}/drain    it takes no more jobs
 //! GET    /api/v1/events                  server-sent events: what becomes of jobs
@@ -44,6 +56,7 @@ mod live;
 mod metrics;
 mod openapi;
 mod problem;
+mod schedules;
 mod serve;
 mod settings;
 mod state;

@@ -15,6 +15,7 @@ pub(crate) mod logs;
 pub(crate) mod overview;
 mod print;
 mod reload;
+pub(crate) mod schedule;
 pub(crate) mod serve;
 pub(crate) mod show;
 mod signals;
@@ -69,6 +70,8 @@ pub(crate) enum Command {
     Tasks(overview::Overview),
     /// Show a task, pause it, or set its limit
     Task(task::Task),
+    /// Look at schedules, make them, change them, run them
+    Schedule(schedule::Schedule),
     /// Show who runs jobs
     Executors(overview::Overview),
     /// Have an executor take no more jobs

@@ -14,6 +14,7 @@ mod check;
 mod file;
 mod flags;
 mod kinds;
+mod schedules;
 pub(crate) mod section;
 mod show;
 mod table;
@@ -26,7 +27,7 @@ pub(crate) use file::File;
 pub(crate) use flags::Flags;
 pub(crate) use kinds::{ExitCodes, LogFormat, ResultFrom, Stdin, StoreUrl};
 pub(crate) use show::{header, reference, show, show_json};
-pub(crate) use table::{Api, Executor, Group, Log, Store, Task, Token, Traces, Webhook};
+pub(crate) use table::{Api, Executor, Group, Log, Schedule, Store, Task, Token, Traces, Webhook};
 pub(crate) use trouble::{Origin, Trouble, Troubles};
 
 use section::Section;
@@ -46,6 +47,7 @@ pub(crate) struct Config {
     pub(crate) traces: Traces,
     pub(crate) tasks: BTreeMap<String, Task>,
     pub(crate) groups: BTreeMap<String, Group>,
+    pub(crate) schedules: BTreeMap<String, Schedule>,
     pub(crate) tokens: BTreeMap<String, Token>,
     pub(crate) webhooks: BTreeMap<String, Webhook>,
     /// Where values came from, by their full names: `executor.pool-size`, `tasks.ocr.command`. The rest are defaults.
@@ -144,13 +146,14 @@ impl Config {
     pub(crate) const FIXED: &[&str] = &["", "executor", "api", "log", "traces"];
 
     /// The sections of which there are as many as there are names.
-    const NAMED: &[&str] = &["tasks", "groups", "tokens", "webhooks"];
+    const NAMED: &[&str] = &["tasks", "schedules", "groups", "tokens", "webhooks"];
 
     /// A further one of those.
     fn add(&mut self, section: &str, name: String) {
         match section {
             "tasks" => drop(self.tasks.insert(name, Task::default())),
             "groups" => drop(self.groups.insert(name, Group::default())),
+            "schedules" => drop(self.schedules.insert(name, Schedule::default())),
             "webhooks" => drop(self.webhooks.insert(name, Webhook::default())),
             _ => drop(self.tokens.insert(name, Token::default())),
         }
@@ -171,6 +174,7 @@ impl Config {
         match name.split_once('.') {
             Some(("tasks", task)) => self.tasks.get(task).map(|task| task as &dyn Section),
             Some(("groups", group)) => self.groups.get(group).map(|group| group as &dyn Section),
+            Some(("schedules", name)) => self.schedules.get(name).map(|it| it as &dyn Section),
             Some(("tokens", token)) => self.tokens.get(token).map(|token| token as &dyn Section),
             Some(("webhooks", hook)) => self.webhooks.get(hook).map(|hook| hook as &dyn Section),
             _ => self.fixed(name),
@@ -181,6 +185,7 @@ impl Config {
         match name.split_once('.') {
             Some(("tasks", task)) => self.tasks.get_mut(task).map(|task| task as &mut dyn Section),
             Some(("groups", group)) => self.groups.get_mut(group).map(|group| group as &mut dyn Section),
+            Some(("schedules", name)) => self.schedules.get_mut(name).map(|it| it as &mut dyn Section),
             Some(("tokens", token)) => self.tokens.get_mut(token).map(|token| token as &mut dyn Section),
             Some(("webhooks", hook)) => self.webhooks.get_mut(hook).map(|hook| hook as &mut dyn Section),
             _ => Some(match name {
@@ -208,6 +213,14 @@ impl Config {
             found.extend(changed.map(|setting| dotted(section, &setting.key())));
         }
         found
+    }
+
+    /// The name under which the schedules of the file are declared: the file's, without its folder, so that servers with
+    /// copies of one file agree.
+    pub(crate) fn schedules_by(&self) -> String {
+        let file = self.file.as_ref().map_or(FILE, |file| file.name.as_str());
+        let name = Path::new(file).file_name();
+        name.map_or_else(|| FILE.to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
     /// Where a setting's value came from.

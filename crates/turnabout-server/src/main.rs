@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::api::types::BulkVerb;
-use crate::cli::{Cli, Command, change, demo, few, group, jobs, logs, overview, serve, show, submit, task};
+use crate::cli::{Cli, Command, change, demo, few, group, jobs, logs, overview, schedule, serve, show, submit, task};
 
 mod api;
 mod auth;
@@ -35,6 +35,7 @@ async fn main() -> ExitCode {
         Command::Group(args) => group::run(global, args).await,
         Command::Tasks(args) => task::list(global, args).await,
         Command::Task(args) => task::run(global, args).await,
+        Command::Schedule(args) => schedule::run(global, args).await,
         Command::Executors(args) => overview::executors(global, args).await,
         Command::Drain(args) => overview::drain(global, args).await,
         Command::Config(args) => cli::config::run(global, &args),

@@ -34,6 +34,8 @@ mod operators;
 mod place;
 #[path = "program/roles.rs"]
 mod roles;
+#[path = "program/schedules.rs"]
+mod schedules;
 #[path = "program/settings.rs"]
 mod settings;
 #[path = "program/tracing.rs"]
@@ -111,6 +113,10 @@ on_both_stores! {
     roles::a_group_sees_and_changes_nothing_of_another_and_neither_does_an_owner,
     roles::nobody_gets_around_the_guard,
     roles::a_server_that_others_can_reach_needs_tokens,
+    schedules::a_schedule_of_the_file_runs_and_what_an_operator_sets_stays,
+    schedules::schedules_are_made_explained_and_run_from_the_command_line,
+    schedules::a_group_has_schedules_of_its_own_and_foreign_ones_do_not_exist,
+    schedules::what_happens_to_schedules_is_told,
     events::two_hundred_readers_end_with_every_final_state_and_one_never_reads,
     events::readers_go_on_where_they_left_off_after_a_restart,
     events::final_states_are_told_of_jobs_that_are_not_kept,

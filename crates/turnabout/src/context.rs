@@ -85,6 +85,11 @@ impl<S> Context<S> {
         &self.core.held.job.meta
     }
 
+    /// The time of the schedule for which this job, or the one that submitted it, was submitted. None: by no schedule.
+    pub fn scheduled_for(&self) -> Option<jiff::Timestamp> {
+        crate::schedule::time_of(self.meta())
+    }
+
     /// The job whose handler submitted this one.
     pub fn parent(&self) -> Option<JobId> {
         self.core.held.job.parent

@@ -32,6 +32,17 @@ pub enum Error {
     /// There is no such job (or not for this caller).
     #[error("there is no job {0}")]
     NotFound(JobId),
+    /// There is no such schedule (or not for this caller).
+    #[error("there is no schedule {0}")]
+    NoSchedule(String),
+    /// The schedule's previous job is unfinished.
+    #[error("job {job} of schedule `{schedule}` is unfinished; wait for its end, cancel it, or force another one")]
+    StillRuns {
+        /// The schedule.
+        schedule: String,
+        /// The job.
+        job: JobId,
+    },
     /// The given id, or the unique key, is in use by someone else. It is not said by whom.
     #[error("the {0} is already in use; choose another")]
     Conflict(&'static str),

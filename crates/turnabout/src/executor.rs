@@ -39,6 +39,7 @@ mod numbers;
 mod plan;
 mod registry;
 mod reporter;
+mod scheduler;
 mod shutdown;
 mod sweeper;
 mod transaction;

@@ -82,6 +82,21 @@
 //!
 //! [`Submit::inline`] runs a job at once, in the caller's process.
 //!
+//! # By the calendar
+//!
+//! [`Jobs::schedule`] declares a schedule: jobs that are submitted again and again, by cron, by calendar events, or after so
+//! long. Any executor fires those that are due, each time once. [`Jobs::schedules`] looks at them, changes and runs them;
+//! [`Context::scheduled_for`] tells a handler for which time it runs.
+//!
+//! ```
+//! # use serde::{Deserialize, Serialize};
+//! # #[derive(Serialize, Deserialize)] struct Report;
+//! # impl turnabout::Task for Report { const NAME: &'static str = "report"; }
+//! # async fn example(jobs: turnabout::Jobs) -> turnabout::Result<()> {
+//! jobs.schedule("nightly", Report).cron("0 2 * * *").zone("Europe/Berlin").group("acme").await?;
+//! # Ok(()) }
+//! ```
+//!
 //! # In tests
 //!
 //! [`testing`] has jobs in memory, a clock that is moved by hand, and an executor that runs until all is done.
@@ -106,10 +121,10 @@
 //! | `jobs.rs` | the handle that applications hold: submit, get, list, cancel, watch, explain |
 //!
 //! Beside the line: `executor/keeper.rs` (heartbeat, cancels, silent peers), `executor/reporter.rs` and
-//! `executor/logger.rs` (progress, logs), `executor/sweeper.rs` (due and expired jobs), `executor/hooks.rs` (runs what is
+//! `executor/logger.rs` (progress, logs), `executor/sweeper.rs` (due and expired jobs), `executor/scheduler.rs` (fires schedules), `executor/hooks.rs` (runs what is
 //! owed), `executor/life.rs` and `executor/shutdown.rs` (from a registration to its end), `executor/registry.rs` (the
 //! tasks an executor knows), `executor/transaction.rs` (attempts that have one). The nouns: `job.rs`, `task.rs`, `hook.rs`,
-//! `group.rs`, `log.rs`, `clock.rs`, `error.rs`, `transaction.rs`.
+//! `schedule.rs`, `group.rs`, `log.rs`, `clock.rs`, `error.rs`, `transaction.rs`.
 
 pub mod clock;
 mod context;
@@ -123,6 +138,7 @@ pub mod jobs;
 pub mod lifecycle;
 pub mod log;
 pub mod progress;
+pub mod schedule;
 pub mod store;
 mod submit;
 mod task;
@@ -157,6 +173,7 @@ pub use job::{Attempt, Described, Job, JobId, Priority, State};
 pub use jobs::{Cancel, Explanation, FollowLogs, Jobs, LogPage, Page, ScopedJobs, Watch};
 pub use log::{JobLog, LogLimits};
 pub use progress::{Cancelled, Progress};
+pub use schedule::{Definition, Missed, Overlap, Schedule, ScheduleChange, ScheduleKey};
 pub use store::Submitted;
 #[cfg(feature = "postgres")]
 pub use submit::Within;

@@ -38,6 +38,7 @@ mod new_job;
 mod options;
 pub mod overview;
 mod relay;
+pub mod schedules;
 mod signal;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
@@ -113,6 +114,8 @@ pub struct Promoted {
     pub jobs: u32,
     /// How long until the next parked job is due, by the store's clock. Zero: there are more already.
     pub next: Option<Duration>,
+    /// How long until the next schedule is due. Zero: one is.
+    pub schedules: Option<Duration>,
 }
 
 /// An executor as the store knows it.
@@ -234,6 +237,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// What those ask who look after the whole, or follow many jobs.
     fn overview(&self) -> &dyn overview::Overview;
+
+    /// The schedules beside the jobs.
+    fn schedules(&self) -> &dyn schedules::Schedules;
 
     /// A new receiver of signals.
     fn signals(&self) -> broadcast::Receiver<Signal>;

@@ -25,11 +25,12 @@ use arguments::Arguments;
 pub use arguments::Submitting;
 pub(crate) use arguments::Typed;
 pub(crate) use many::submit_all;
+use names::meta;
+pub(crate) use names::subject;
 pub(crate) use names::{group_name, name};
-use names::{meta, subject};
 
 /// The group of jobs for which nobody says one.
-const DEFAULT_GROUP: &str = "default";
+pub(crate) const DEFAULT_GROUP: &str = "default";
 
 /// A job to be submitted: a task with its arguments, and what is said about it. For batches, and for tasks known
 /// only by name; a single job is submitted more directly by [`Jobs::submit`].
@@ -193,16 +194,7 @@ impl Submission {
             return Err(Error::invalid("items", "a job holds at least 1 unit of work, not 0"));
         }
         let (args, prepared) = self.args.text()?;
-        if args.len() > max_args {
-            return Err(Error::invalid(
-                "arguments",
-                format!(
-                    "they take {} bytes as JSON, over the limit of {max_args}; store large data elsewhere and pass a \
-                     reference to it",
-                    args.len()
-                ),
-            ));
-        }
+        args_length(&args, max_args)?;
         Ok(NewJob {
             id: self.id.unwrap_or_else(id),
             id_given: self.id.is_some(),
@@ -223,6 +215,21 @@ impl Submission {
             parent: self.parent,
         })
     }
+}
+
+/// Arguments are no longer, in bytes of JSON.
+pub(crate) fn args_length(args: &str, max_args: usize) -> Result<()> {
+    if args.len() > max_args {
+        return Err(Error::invalid(
+            "arguments",
+            format!(
+                "they take {} bytes as JSON, over the limit of {max_args}; store large data elsewhere and pass a \
+                 reference to it",
+                args.len()
+            ),
+        ));
+    }
+    Ok(())
 }
 
 impl<T: Task> From<T> for Submission {

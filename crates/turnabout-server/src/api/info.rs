@@ -1,6 +1,7 @@
 //! Which program answers, and whether it is well.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -8,6 +9,9 @@ use axum::http::StatusCode;
 
 use super::state::App;
 use super::types::{HealthView, Version};
+
+/// A schedule that has been due for longer should have been fired.
+const STALLED: Duration = Duration::from_secs(5);
 
 /// Which program answers
 #[utoipa::path(get, path = "/api/info/version", tag = "info", operation_id = "version",
@@ -49,6 +53,13 @@ pub(super) async fn readyz(State(app): State<App>) -> (StatusCode, Json<HealthVi
         }
         for doing in health.troubles.keys() {
             troubles.insert((*doing).to_owned(), "it fails; the log says why".to_owned());
+        }
+        // Whatever the reason is: a schedule that has been due for so long should have been fired by this executor, too.
+        if let Ok(Some(late)) = app.jobs.schedules().overdue().await
+            && late > STALLED
+        {
+            let message = format!("one has been due for {} seconds and is not fired", late.as_secs());
+            troubles.insert("schedules".to_owned(), message);
         }
     }
     if app.ending.is_cancelled() {

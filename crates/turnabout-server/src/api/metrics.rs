@@ -75,6 +75,15 @@ fn describe() {
         Unit::Seconds,
         "How long attempts ran, by task"
     );
+    describe_counter!(
+        "turnabout_schedule_times_total",
+        "Times of schedules, by what became of them: fired, skipped, missed, refused"
+    );
+    describe_histogram!(
+        "turnabout_schedule_late_seconds",
+        Unit::Seconds,
+        "How late schedules were fired"
+    );
     describe_counter!("turnabout_http_requests_total", "Requests, by method, path and status");
     describe_histogram!(
         "turnabout_http_request_seconds",
@@ -162,6 +171,12 @@ async fn stored(app: &Inner, text: &mut Text) -> Result<(), Problem> {
             .map_or(0.0, |oldest| now.duration_since(oldest).as_secs_f64());
         text.line("turnabout_oldest_job_seconds", &labels, age.max(0.0));
     }
+    text.head(
+        "turnabout_schedule_overdue_seconds",
+        "How long a schedule has been due that nobody has fired; 0: none is",
+    );
+    let overdue = app.jobs.schedules().overdue().await?.unwrap_or_default();
+    text.line("turnabout_schedule_overdue_seconds", &[], overdue.as_secs_f64());
     text.head("turnabout_executors", "Registered executors");
     text.line("turnabout_executors", &[], executors.len() as f64);
     let is_silent = |seen: Timestamp| now.duration_since(seen).as_secs_f64() >= SILENT;

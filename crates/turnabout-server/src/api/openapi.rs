@@ -19,8 +19,8 @@ use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
 use super::state::App;
-use super::types::{BriefView, Code, Problem};
-use super::{events, executors, groups, guard, info, jobs, metrics, summary, tasks};
+use super::types::{BriefView, Code, Problem, ScheduleEventView};
+use super::{events, executors, groups, guard, info, jobs, metrics, schedules, summary, tasks};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -30,13 +30,14 @@ use super::{events, executors, groups, guard, info, jobs, metrics, summary, task
                        that does not change. On other addresses than loopback a token is needed: \
                        `Authorization: Bearer TOKEN`.",
     ),
-    components(schemas(Problem, BriefView)),
+    components(schemas(Problem, BriefView, ScheduleEventView)),
     tags(
         (name = "jobs", description = "Submit jobs, look at them, change them"),
         (name = "events", description = "What becomes of jobs, live"),
         (name = "summary", description = "How the whole is doing"),
         (name = "groups", description = "Whose turn it is: their jobs, and what is set for them"),
         (name = "tasks", description = "What executors run, and what is set for it"),
+        (name = "schedules", description = "Jobs that are submitted again and again, by the calendar"),
         (name = "executors", description = "Who runs jobs"),
         (name = "info", description = "The program itself"),
     )
@@ -63,6 +64,22 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(groups::get, groups::change))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::get, tasks::change))
+        .routes(routes!(schedules::list))
+        .routes(routes!(schedules::check))
+        .routes(routes!(
+            schedules::get,
+            schedules::set,
+            schedules::change,
+            schedules::delete
+        ))
+        .routes(routes!(schedules::pause))
+        .routes(routes!(schedules::resume))
+        .routes(routes!(schedules::reset))
+        .routes(routes!(schedules::run))
+        .routes(routes!(schedules::backfill))
+        .routes(routes!(schedules::next))
+        .routes(routes!(schedules::history))
+        .routes(routes!(schedules::events))
         .routes(routes!(executors::list))
         .routes(routes!(executors::drain))
         .routes(routes!(executors::notify))

@@ -50,6 +50,7 @@ fn named(what: &'static str) -> &'static str {
         "job id" => "id",
         "job ids" => "ids",
         "arguments" => "args",
+        "schedule" => "name",
         other => other,
     }
 }
@@ -60,7 +61,8 @@ impl From<Error> for Problem {
         match error {
             Error::Invalid { what, why } => Self::invalid(named(what), why),
             Error::Refused { .. } => Self::new(Code::Refused, text),
-            Error::NotFound(_) => Self::new(Code::NotFound, text),
+            Error::NotFound(_) | Error::NoSchedule(_) => Self::new(Code::NotFound, text),
+            Error::StillRuns { .. } => Self::new(Code::StillRuns, text),
             Error::Conflict(what) => Self::new(Code::Conflict, text).field(what),
             Error::NotCancellable { .. } => Self::new(Code::NotCancellable, text),
             Error::WrongState { .. } => Self::new(Code::WrongState, text),

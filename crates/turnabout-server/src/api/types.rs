@@ -7,6 +7,7 @@ mod group;
 mod job;
 mod list;
 mod problem;
+mod schedule;
 mod submit;
 mod summary;
 mod task;
@@ -18,6 +19,10 @@ pub(crate) use group::{GroupChange, GroupSet, GroupSummary, Groups};
 pub(crate) use job::{AttemptView, Attempts, CancelOutcome, Cancelled, Explained, JobView, LineView, LogView};
 pub(crate) use list::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery};
 pub(crate) use problem::{Code, Problem};
+pub(crate) use schedule::{
+    BackfillRequest, CheckRequest, NextTimes, PauseRequest, RunRequest, RunView, Runs, ScheduleEventView, SchedulePage,
+    ScheduleRequest, ScheduleView,
+};
 pub(crate) use submit::{
     BatchOutcome, BatchRequest, ItemOutcome, ResultView, SetPriority, SubmitRequest, SubmittedView,
 };

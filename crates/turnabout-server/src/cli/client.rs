@@ -3,6 +3,8 @@
 //! Both speak the same API: for a database it is answered inside this process. So each command is written once, and does
 //! the same in both cases.
 
+mod schedules;
+
 use anyhow::{Context as _, anyhow, bail};
 use axum::Router;
 use axum::body::{Body, to_bytes};

@@ -151,5 +151,23 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
         }
         set.await?;
     }
+    declare(jobs, new, former).await
+}
+
+/// Declares the schedules of the file. A file that never had any says nothing about schedules: several servers may share a
+/// store, and only one of them their file.
+async fn declare(jobs: &Jobs, new: &Config, former: &Config) -> turnabout::Result<()> {
+    let by = new.schedules_by();
+    let known = jobs.schedules().declared(&by).await?;
+    if new.schedules.is_empty() && former.schedules.is_empty() && known.is_empty() {
+        return Ok(());
+    }
+    let declared = new.schedules.iter().map(|(name, schedule)| schedule.declared(name));
+    let declared = declared.collect::<turnabout::Result<Vec<_>>>()?;
+    let done = jobs.schedules().reconcile(&by, declared).await?;
+    if done.changed > 0 || done.removed > 0 {
+        let (changed, removed) = (done.changed, done.removed);
+        tracing::info!(changed, removed, by, "the schedules of the configuration were declared");
+    }
     Ok(())
 }

@@ -69,6 +69,17 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
             complain(&format!("webhooks.{name}"), error.to_string());
         }
     }
+    for (name, schedule) in &config.schedules {
+        if let Err(error) = schedule.declared(name) {
+            let full = match &error {
+                turnabout::Error::Invalid { what, .. } => format!("schedules.{name}.{}", key_of(what)),
+                _ => format!("schedules.{name}"),
+            };
+            let known = *config.origin(&full) != Origin::Default;
+            let full = if known { full } else { format!("schedules.{name}") };
+            complain(&full, error.to_string());
+        }
+    }
     for (name, task) in &config.tasks {
         for (key, message) in task_mistakes(name, task, config) {
             let full = if key.is_empty() {
@@ -78,6 +89,14 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
             };
             complain(&full, message);
         }
+    }
+}
+
+/// What the file calls what the library speaks of.
+fn key_of(what: &str) -> &str {
+    match what {
+        "arguments" => "args",
+        other => other,
     }
 }
 

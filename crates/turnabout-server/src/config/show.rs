@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use toml::de::DeValue;
 
 use super::section::Section;
-use super::{Config, Group, Origin, Task, Token, Webhook, dotted, variable};
+use super::{Config, Group, Origin, Schedule, Task, Token, Webhook, dotted, variable};
 
 /// All sections, in the order of the file.
 fn sections(config: &Config) -> Vec<(String, &dyn Section)> {
@@ -17,6 +17,10 @@ fn sections(config: &Config) -> Vec<(String, &dyn Section)> {
         .tasks
         .iter()
         .map(|(name, task)| (format!("tasks.{name}"), task as &dyn Section));
+    let schedules = config
+        .schedules
+        .iter()
+        .map(|(name, schedule)| (format!("schedules.{name}"), schedule as &dyn Section));
     let groups = config
         .groups
         .iter()
@@ -29,7 +33,13 @@ fn sections(config: &Config) -> Vec<(String, &dyn Section)> {
         .webhooks
         .iter()
         .map(|(name, hook)| (format!("webhooks.{name}"), hook as &dyn Section));
-    fixed.chain(tasks).chain(groups).chain(tokens).chain(webhooks).collect()
+    fixed
+        .chain(tasks)
+        .chain(schedules)
+        .chain(groups)
+        .chain(tokens)
+        .chain(webhooks)
+        .collect()
 }
 
 /// A name as it is written between the brackets of a section.
@@ -121,8 +131,8 @@ pub(crate) fn reference() -> String {
          #\n\
          # A variable of the environment goes before the file, a flag before both. `turnabout config` shows what is in\n\
          # force and where it came from. Changes of what is marked with [live] take effect while the program runs, as soon\n\
-         # as the file is saved or the program gets SIGHUP, and so do those of tasks, groups, tokens and webhooks; the rest\n\
-         # when it is started again.\n\
+         # as the file is saved or the program gets SIGHUP, and so do those of tasks, schedules, groups, tokens and webhooks;\n\
+         # the rest when it is started again.\n\
          #\n\
          # This file is written by `turnabout config --reference`.\n",
     );
@@ -133,6 +143,7 @@ pub(crate) fn reference() -> String {
         }
     }
     describe(&mut out, "tasks.NAME", "tasks.extract-text", &Task::default());
+    describe(&mut out, "schedules.NAME", "schedules.nightly", &Schedule::default());
     describe(&mut out, "groups.NAME", "groups.acme", &Group::default());
     describe(&mut out, "tokens.NAME", "tokens.acme", &Token::default());
     describe(&mut out, "webhooks.NAME", "webhooks.acme", &Webhook::default());

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use turnabout::{Fairness, Priority};
+use jiff::Timestamp;
+use turnabout::{Fairness, Missed, Overlap, Priority};
 
 use super::kinds::{ExitCodes, JwtSigned, LogFormat, ResultFrom, Scheme, Secret, Size, Stdin, StoreUrl};
 use super::section::section;
@@ -219,6 +220,48 @@ section! {
         max_unfinished: Option<u32> = None, like "1000", live true;
         /// Whether none of its jobs is taken.
         paused: bool = false, live true;
+    }
+}
+
+section! {
+    /// A schedule: jobs that are submitted again and again. It is declared whenever the program starts or the file changes:
+    /// added, changed, or removed if it stands here no longer. What an operator has set by hand (`turnabout schedule`) stays.
+    Schedule {
+        /// When, as cron ("0 2 * * *"), as a calendar event ("Mon..Fri 15:00"), or as an interval ("every 10 minutes").
+        /// `turnabout schedule check` explains one.
+        expression: String = String::new(), like "\"0 2 * * *\"", live true;
+        /// The time zone, by its IANA name, unless the expression names one.
+        zone: String = "UTC".to_owned(), live true;
+        /// The task that its jobs run: the schedule's name unless given.
+        task: Option<String> = None, like "\"report\"", live true;
+        /// The arguments of its jobs, as JSON.
+        args: String = "{}".to_owned(), live true;
+        /// The group that it belongs to, and its jobs. Without: it is the system's, and its jobs are of the group `default`.
+        group: Option<String> = None, like "\"acme\"", live true;
+        /// The owner, inside the group, that it belongs to.
+        owner: Option<String> = None, like "\"ada\"", live true;
+        /// The queue of its jobs: as their task says unless given.
+        queue: Option<String> = None, like "\"reports\"", live true;
+        /// How urgent its jobs are inside their group: as their task says unless given.
+        priority: Option<Priority> = None, like "\"low\"", live true;
+        /// A line about its jobs, for people.
+        subject: Option<String> = None, like "\"the nightly report\"", live true;
+        /// Whether it is fired at all.
+        enabled: bool = true, live true;
+        /// What becomes of a time that comes while the previous job is unfinished: "skip" it, "wait" for that job, "cancel"
+        /// that job first, or "allow" both.
+        overlap: Overlap = Overlap::Skip, live true;
+        /// What becomes of times at which no executor was there: "one" job for all, "skip" them, or "each 24" (each has its
+        /// job, the last 24 at the most).
+        missed: Missed = Missed::One, live true;
+        /// It is fired up to so much later: always by the same for one schedule, and differently for others.
+        jitter: Duration = Duration::ZERO, live true;
+        /// No time before this moment counts.
+        start: Option<Timestamp> = None, like "\"2026-01-01T00:00:00Z\"", live true;
+        /// No time after this moment counts.
+        end: Option<Timestamp> = None, like "\"2027-01-01T00:00:00Z\"", live true;
+        /// Days or times that are left out.
+        exclude: Vec<String> = Vec::new(), like "[\"2026-12-24..2027-01-01\"]", live true;
     }
 }
 

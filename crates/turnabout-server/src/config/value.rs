@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use toml::de::DeValue;
-use turnabout::{Fairness, Priority};
+use turnabout::{Fairness, Missed, Overlap, Priority};
 
 /// A value as someone gave it.
 #[derive(Clone, Copy, Debug)]
@@ -265,6 +266,37 @@ impl Written for BTreeMap<String, String> {
         } else {
             format!("{{ {} }}", pairs.join(", "))
         })
+    }
+}
+
+impl Written for Overlap {
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|error: turnabout::Error| error.to_string())
+    }
+
+    fn to_toml(&self) -> Option<String> {
+        Some(quoted(self.as_str()))
+    }
+}
+
+impl Written for Missed {
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|error: turnabout::Error| error.to_string())
+    }
+
+    fn to_toml(&self) -> Option<String> {
+        Some(quoted(&self.to_string()))
+    }
+}
+
+impl Written for Timestamp {
+    fn from_text(text: &str) -> Result<Self, String> {
+        let hint = "write it as 2026-01-01T02:00:00Z, or with an offset: 2026-01-01T02:00:00+01:00";
+        text.parse().map_err(|_| format!("`{text}` is not a moment; {hint}"))
+    }
+
+    fn to_toml(&self) -> Option<String> {
+        Some(quoted(&self.to_string()))
     }
 }
 

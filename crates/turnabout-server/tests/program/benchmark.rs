@@ -75,6 +75,7 @@ pub(crate) fn every_scenario_of_the_benchmark_gives_results_and_a_table(place: &
         "cost",
         "idle",
         "memory",
+        "schedules",
     ]
     .into();
     if place.server().is_some() {

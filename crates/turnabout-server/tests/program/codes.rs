@@ -49,6 +49,9 @@ pub(crate) fn every_code_of_a_problem_is_met(place: &Place) {
     let parked = api.submit(&json!({ "task": "sleep", "group": "full", "delay": "1 day" }));
     let too_many = submit(json!({ "task": "sleep", "group": "full" }));
     assert!(too_many.head.contains("retry-after:"), "{}", too_many.head);
+    let nightly = json!({ "task": "sleep", "args": { "seconds": 3600 }, "expression": "@yearly" }).to_string();
+    api.call("PUT", "/api/v1/schedules/nightly", &[], &nightly).with(200);
+    api.post("/api/v1/schedules/nightly/run", &json!({})).with(200);
     let large = format!("\"{}\"", "a".repeat(9 << 20));
     for (answer, status, code) in [
         (submit(json!({ "task": "" })), 400, "invalid"),
@@ -71,6 +74,7 @@ pub(crate) fn every_code_of_a_problem_is_met(place: &Place) {
         ),
         (api.post(&format!("{jobs}/{parked}/restart"), &none), 409, "wrong-state"),
         (api.get(&format!("{jobs}/{parked}/result")), 409, "not-ended"),
+        (api.post("/api/v1/schedules/nightly/run", &json!({})), 409, "still-runs"),
         (raw("application/json", &large), 413, "too-large"),
         (raw("text/plain", "{}"), 415, "unsupported-media-type"),
         (

@@ -132,8 +132,13 @@ impl Caller {
 
     /// Follows events from where another stream has left off.
     pub(crate) fn events(&self, query: &str, last: Option<&str>) -> Events {
+        self.follow(&format!("/api/v1/events?{query}"), last)
+    }
+
+    /// Follows events of any kind.
+    pub(crate) fn follow(&self, path: &str, last: Option<&str>) -> Events {
         let headers: Vec<(&str, &str)> = last.map(|id| ("last-event-id", id)).into_iter().collect();
-        let mut reader = self.send("GET", &format!("/api/v1/events?{query}"), &headers, "");
+        let mut reader = self.send("GET", path, &headers, "");
         let head = read_head(&mut reader);
         assert!(head.contains(" 200 "), "{head}");
         assert!(head.to_ascii_lowercase().contains("text/event-stream"), "{head}");

@@ -210,7 +210,11 @@ impl ExecutorHandle {
         let mut looks = 0;
         while looks < 2 {
             let promoted = life.store.promote(1000).await?;
-            if promoted.jobs > 0 || promoted.next == Some(Duration::ZERO) {
+            let fired = match promoted.schedules {
+                Some(Duration::ZERO) => super::scheduler::fire(&life).await?,
+                _ => 0,
+            };
+            if promoted.jobs > 0 || fired > 0 || promoted.next == Some(Duration::ZERO) {
                 looks = 0;
             }
             let _ = size.wait_for(|held| *held == 0).await;

@@ -272,6 +272,8 @@ pub(super) async fn hear(life: Arc<Life>) {
                 }
             }
             Ok(Signal::Due(delay)) => life.due_in(delay),
+            // When the next one is due is asked of the store.
+            Ok(Signal::Schedules) => life.due_in(Duration::ZERO),
             Ok(Signal::Owed) => life.owed.notify_one(),
             // The signal may be out of date; the heartbeat's answer is not.
             // A job that was told already needs no other beat.

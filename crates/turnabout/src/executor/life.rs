@@ -50,13 +50,15 @@ pub(super) struct Life {
     pub(super) arrivals: Notify,
     /// Jobs have become ready of groups that have nothing in hand.
     pub(super) newcomers: Notify,
+    /// A schedule is due.
+    pub(super) schedules: Notify,
     /// A hook may be owed.
     pub(super) owed: Notify,
     /// Held by whoever runs hooks.
     pub(super) paying: tokio::sync::Mutex<()>,
     /// A heartbeat is wanted now, to learn who is being cancelled.
     pub(super) beat_now: Notify,
-    /// When the next parked job is due, on this life's watch, in nanoseconds.
+    /// When the next parked job or schedule is due, on this life's watch, in nanoseconds.
     due: AtomicU64,
     pub(super) due_changed: Notify,
     /// Counts how often the claimer found nothing while nothing was in hand.
@@ -120,6 +122,7 @@ impl Life {
             ready: Notify::new(),
             arrivals: Notify::new(),
             newcomers: Notify::new(),
+            schedules: Notify::new(),
             owed: Notify::new(),
             paying: tokio::sync::Mutex::new(()),
             beat_now: Notify::new(),
@@ -161,7 +164,7 @@ impl Life {
         }
     }
 
-    /// A job will be due so long from now.
+    /// A job or a schedule will be due so long from now.
     pub(super) fn due_in(&self, delay: Duration) {
         let at = u64::try_from((self.watch() + delay).as_nanos()).unwrap_or(u64::MAX);
         if self.due.fetch_min(at, Relaxed) > at {

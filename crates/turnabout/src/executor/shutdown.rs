@@ -12,7 +12,7 @@ use super::finisher::Ending;
 use super::hand::Stop;
 use super::handle::Control;
 use super::life::Life;
-use super::{claimer, finisher, hooks, keeper, news, sweeper};
+use super::{claimer, finisher, hooks, keeper, news, scheduler, sweeper};
 use crate::job::Described;
 use crate::lifecycle::Event;
 
@@ -41,6 +41,7 @@ pub(super) async fn live(life: &Arc<Life>, control: &Control) -> End {
     loops.spawn(Arc::clone(life).supervise("start marks", finisher::mark_starts));
     loops.spawn(Arc::clone(life).supervise("news", news::tell));
     loops.spawn(Arc::clone(life).supervise("sweeper", sweeper::run));
+    loops.spawn(Arc::clone(life).supervise("scheduler", scheduler::run));
     loops.spawn(Arc::clone(life).supervise("tidy", sweeper::tidy));
     loops.spawn(Arc::clone(life).supervise("hooks", hooks::run));
     let mut slots = JoinSet::new();

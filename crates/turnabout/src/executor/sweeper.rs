@@ -1,4 +1,5 @@
-//! The sweeper: moves parked jobs into their lanes the moment they are due, lets jobs expire, and tidies up.
+//! The sweeper: moves parked jobs into their lanes the moment they are due, wakes the scheduler when a schedule is, lets
+//! jobs expire, and tidies up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,6 +89,12 @@ async fn sweep(life: &Life, expire: bool) -> Result<()> {
         let promoted = life.store.promote(BATCH).await?;
         if promoted.jobs > 0 {
             life.stir();
+        }
+        match promoted.schedules {
+            // Whoever fires it says when the next one is due.
+            Some(Duration::ZERO) => life.schedules.notify_one(),
+            Some(next) => life.due_in(next),
+            None => {}
         }
         match promoted.next {
             Some(Duration::ZERO) => {}

@@ -21,6 +21,7 @@ mod punctual;
 mod racing;
 mod reporting;
 mod retries;
+mod schedules;
 mod setup;
 mod shutdown;
 mod tasks;

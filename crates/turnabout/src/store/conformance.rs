@@ -23,6 +23,7 @@ mod portions;
 mod progress;
 mod retention;
 mod rotation;
+mod schedules;
 mod settings;
 mod several;
 mod signals;

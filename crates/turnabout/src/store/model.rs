@@ -7,6 +7,7 @@ mod change;
 mod claim;
 mod look;
 mod overview;
+mod schedules;
 mod submit;
 mod tell;
 
@@ -65,6 +66,7 @@ struct Tables {
     /// Executors that are to take no more jobs.
     draining: HashSet<Uuid>,
     feed: overview::Feed,
+    calendar: schedules::Calendar,
     tasks: BTreeMap<String, TaskSettings>,
     rings: HashMap<String, Ring>,
     accounts: HashMap<(String, String), f64>,
@@ -263,6 +265,10 @@ impl Store for Model {
     }
 
     fn overview(&self) -> &dyn super::overview::Overview {
+        self
+    }
+
+    fn schedules(&self) -> &dyn super::schedules::Schedules {
         self
     }
 

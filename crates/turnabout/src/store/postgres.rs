@@ -49,6 +49,7 @@ mod prune;
 mod read;
 mod report;
 mod rows;
+mod schedules;
 mod settings;
 mod settle;
 mod sql;
@@ -254,6 +255,10 @@ impl Store for PostgresStore {
     }
 
     fn overview(&self) -> &dyn super::overview::Overview {
+        self
+    }
+
+    fn schedules(&self) -> &dyn super::schedules::Schedules {
         self
     }
 

@@ -21,6 +21,8 @@ pub enum Signal {
     Cancel(JobId),
     /// These jobs have changed.
     Changed(JobId),
+    /// Schedules were made, changed or deleted: the next one may be due sooner than was known.
+    Schedules,
     /// A hook is owed to someone.
     Owed,
     /// This job's log has new lines.

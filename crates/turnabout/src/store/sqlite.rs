@@ -38,6 +38,7 @@ mod orders;
 mod overview;
 mod peek;
 mod rows;
+mod schedules;
 mod serving;
 mod settings;
 mod settling;
@@ -171,6 +172,10 @@ impl Store for SqliteStore {
     }
 
     fn overview(&self) -> &dyn super::overview::Overview {
+        self
+    }
+
+    fn schedules(&self) -> &dyn super::schedules::Schedules {
         self
     }
 

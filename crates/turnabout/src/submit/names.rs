@@ -69,7 +69,7 @@ pub(super) fn meta(meta: &Meta) -> Result<()> {
 }
 
 /// One line for people: what breaks lines is a space, and what is too long is cut off.
-pub(super) fn subject(text: &str) -> Option<String> {
+pub(crate) fn subject(text: &str) -> Option<String> {
     let mut line = text.trim().replace(char::is_control, " ");
     if line.len() > MAX_SUBJECT {
         line.truncate(line.floor_char_boundary(MAX_SUBJECT - 3));

@@ -53,7 +53,7 @@ impl Deref for JobView {
 
 /// JSON text as it was written, so that no digit of a long number is lost; text that is no JSON (a task may store its
 /// arguments otherwise) as a string.
-fn raw(text: &str) -> Box<RawValue> {
+pub(super) fn raw(text: &str) -> Box<RawValue> {
     let written = serde_json::from_str(text).or_else(|_| to_raw_value(text));
     // A text can always be written.
     written.unwrap_or_else(|_| RawValue::NULL.to_owned())

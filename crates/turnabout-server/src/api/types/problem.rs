@@ -48,6 +48,8 @@ codes! {
     WrongState = 409 "wrong-state" "The job's state does not allow this",
     /// The job has not ended yet.
     NotEnded = 409 "not-ended" "The job has not ended",
+    /// A job of the schedule is unfinished.
+    StillRuns = 409 "still-runs" "A job of the schedule is unfinished",
     /// The body is too large.
     TooLarge = 413 "too-large" "The request is too large",
     /// The body is not JSON, or does not say so.

@@ -1,5 +1,7 @@
 //! A store that counts its calls, and fails where it is told to.
 
+mod schedules;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
@@ -109,6 +111,10 @@ impl Store for Counting {
 
     fn overview(&self) -> &dyn crate::store::overview::Overview {
         self.inner.overview()
+    }
+
+    fn schedules(&self) -> &dyn crate::store::schedules::Schedules {
+        self
     }
 
     fn signals(&self) -> broadcast::Receiver<Signal> {

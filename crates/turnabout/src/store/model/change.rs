@@ -71,6 +71,7 @@ impl Model {
         Promoted {
             jobs,
             next: tables.next_due(now),
+            schedules: tables.calendar.next(now),
         }
     }
 

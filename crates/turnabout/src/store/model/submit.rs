@@ -24,7 +24,7 @@ impl Model {
 }
 
 impl Tables {
-    fn insert(&mut self, new: NewJob, now: Timestamp) -> Result<Submitted> {
+    pub(super) fn insert(&mut self, new: NewJob, now: Timestamp) -> Result<Submitted> {
         if let Some(job) = self.job(new.id) {
             // Whose job it is must not be told.
             return if new.id_given && job.group == new.group {

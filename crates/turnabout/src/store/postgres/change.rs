@@ -65,14 +65,17 @@ impl PostgresStore {
         Ok(row.get(0))
     }
 
-    /// How long until the next parked job is due. One statement, as above.
-    async fn next_due(&self) -> Result<Option<Duration>> {
+    /// How long until the next parked job is due, and until the next schedule is. One statement, as above.
+    async fn next_due(&self) -> Result<(Option<Duration>, Option<Duration>)> {
         let failed = failed("looking for parked jobs");
         let now = self.options.clock.manual();
         let client = self.client().await?;
         let row = client.query_one(&self.sql.next_due, &[&now]).await.map_err(&failed)?;
-        let seconds: Option<f64> = row.get(0);
-        Ok(seconds.map(|s| Duration::try_from_secs_f64(s.max(0.0)).unwrap_or(Duration::MAX)))
+        let wait = |at: usize| {
+            let seconds: Option<f64> = row.get(at);
+            seconds.map(|s| Duration::try_from_secs_f64(s.max(0.0)).unwrap_or(Duration::MAX))
+        };
+        Ok((wait(0), wait(1)))
     }
 
     async fn lock(&self, tx: &Tx, which: &Which) -> Result<Vec<Job>> {
@@ -182,9 +185,13 @@ impl PostgresStore {
 
     pub(super) async fn promote_due(&self, limit: u32) -> Result<Promoted> {
         let failed = failed("promoting parked jobs");
-        let next = self.next_due().await?;
+        let (next, schedules) = self.next_due().await?;
         if next != Some(Duration::ZERO) {
-            return Ok(Promoted { jobs: 0, next });
+            return Ok(Promoted {
+                jobs: 0,
+                next,
+                schedules,
+            });
         }
         let now = self.options.clock.manual();
         let tx = Tx::on(self.client().await?);
@@ -213,9 +220,11 @@ impl PostgresStore {
             self.made_ready();
             self.signal_changed(promoted.iter().map(|job| job.id));
         }
+        let (next, schedules) = self.next_due().await?;
         Ok(Promoted {
             jobs: promoted.len() as u32,
-            next: self.next_due().await?,
+            next,
+            schedules,
         })
     }
 

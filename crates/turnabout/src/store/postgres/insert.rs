@@ -18,6 +18,7 @@ use crate::store::{ID_AHEAD, ID_PAST, Leg, MaxUnfinished, NewJob, Signal, Submit
 use crate::task::TaskSettings;
 
 mod copy;
+mod inside;
 mod limited;
 mod plain;
 pub(super) mod together;
@@ -87,8 +88,18 @@ impl PostgresStore {
         let failed = failed("submitting");
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
+        let Some(outcomes) = self.insert_keyed_in(&tx, jobs, limited).await? else {
+            return Ok(None);
+        };
+        tx.commit().await.map_err(&failed)?;
+        Ok(Some(outcomes))
+    }
+
+    /// Stores jobs of which some may exist already, or may be too many. `None`: as above.
+    async fn insert_keyed_in(&self, tx: &Tx, jobs: &[NewJob], limited: bool) -> Result<Option<Vec<Result<Submitted>>>> {
+        let failed = failed("submitting");
         let mut quotas = if limited {
-            self.pass_gates(&tx, jobs).await?
+            self.pass_gates(tx, jobs).await?
         } else {
             Quotas::default()
         };
@@ -110,7 +121,7 @@ impl PostgresStore {
         for chunk in sorted.chunks(CHUNK) {
             let wanted: Vec<NewJob> = chunk.iter().map(|(_, _, job)| (*job).clone()).collect();
             let seqs: Vec<i64> = chunk.iter().map(|(_, seq, _)| *seq).collect();
-            let Some(stored) = self.insert_chunk(&tx, &wanted, &seqs, &quotas, limited).await? else {
+            let Some(stored) = self.insert_chunk(tx, &wanted, &seqs, &quotas, limited).await? else {
                 return Ok(None);
             };
             for ((at, ..), outcome) in chunk.iter().zip(stored) {
@@ -119,9 +130,8 @@ impl PostgresStore {
         }
         let mut outcomes: Vec<Result<Submitted>> = outcomes.into_iter().flatten().collect();
         if limited {
-            self.take_back_surplus(&tx, &mut quotas, jobs, &mut outcomes).await?;
+            self.take_back_surplus(tx, &mut quotas, jobs, &mut outcomes).await?;
         }
-        tx.commit().await.map_err(&failed)?;
         Ok(Some(outcomes))
     }
 

@@ -362,6 +362,7 @@ fn parse(payload: &str) -> Option<Signal> {
         Some(("ready", _)) => Some(Signal::Ready),
         // How long is asked of the store: its clock counts.
         None if payload == "due" => Some(Signal::Due(Duration::ZERO)),
+        None if payload == "schedules" => Some(Signal::Schedules),
         None if payload == "owed" => Some(Signal::Owed),
         Some(("cancel", id)) => id.parse::<JobId>().ok().map(Signal::Cancel),
         Some(("who", id)) => Some(Signal::Who(id.to_owned())),

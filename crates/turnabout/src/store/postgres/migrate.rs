@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[concat!(
     include_str!("migrations/0001/submit.sql"),
     include_str!("migrations/0001/take.sql"),
     include_str!("migrations/0001/settle.sql"),
+    include_str!("migrations/0001/schedules.sql"),
 )];
 
 /// The newest schema that this program knows.

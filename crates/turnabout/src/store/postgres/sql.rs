@@ -48,7 +48,10 @@ statements! {
     lock_expired, lock_held, lock_hints, lock_id, lock_kinds, log, log_ends, lost_hints, next_due, note, notify,
     open_accounts, open_copy, orphans, owed, past, peers, prune_accounts, prune_arrivals, prune_attempts,
     prune_logs, prune_reports, prune_rows, publish, read, read_ended, register, registered, report, request_cancel,
-    reserve, restart, rouse, set_cap, set_group, set_task, set_version, settings, share, sleep, standpoint, start,
-    strike, sums, sweep_holds, tally, tasks, tell, unfinished, unlock_id, unset_group, unset_task, wake, watch,
-    withdraw,
+    reserve, restart, rouse, schedule_declared, schedule_delete, schedule_due, schedule_events,
+    schedule_forget_events, schedule_forget_runs, schedule_gate, schedule_get, schedule_last_event, schedule_list,
+    schedule_live, schedule_lock, schedule_move, schedule_next, schedule_note, schedule_runs, schedule_set,
+    schedule_taken, schedule_tell, set_cap, set_group, set_task, set_version, settings, share, sleep, standpoint,
+    start, strike, sums, sweep_holds, tally, tasks, tell, unfinished, unlock_id, unset_group, unset_task, wake,
+    watch, withdraw,
 }

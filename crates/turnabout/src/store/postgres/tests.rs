@@ -11,6 +11,7 @@ mod ids;
 mod input;
 mod interleavings;
 mod opening;
+mod schedules;
 mod schema;
 mod standby;
 mod submitting;

@@ -101,6 +101,7 @@ pub(super) fn promote(tx: &mut Tx<'_>, limit: u32) -> Result<Promoted, Fault> {
         .query_row([], |row| row.get(0))
         .optional()?;
     promoted.next = next.map(|due| until(tx.now, moment(due)));
+    promoted.schedules = super::schedules::next(tx)?.map(|due| until(tx.now, due));
     Ok(promoted)
 }
 

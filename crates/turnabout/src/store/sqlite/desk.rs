@@ -102,6 +102,11 @@ impl<'a> Tx<'a> {
         self.outbox.due = Some(self.outbox.due.map_or(delay, |due| due.min(delay)));
     }
 
+    /// Schedules were made, changed or deleted.
+    pub(super) fn schedules_changed(&mut self) {
+        self.outbox.jobs.push(Signal::Schedules);
+    }
+
     pub(super) fn cancel(&mut self, id: JobId) {
         self.outbox.jobs.push(Signal::Cancel(id));
     }

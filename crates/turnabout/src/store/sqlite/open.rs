@@ -16,6 +16,7 @@ const APPLICATION: i64 = 0x7475_726e;
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_begin.sql"),
     include_str!("migrations/0002_claims.sql"),
+    include_str!("migrations/0003_schedules.sql"),
 ];
 
 /// A program that knows only schemas before this one must not run beside it: it knows nothing of claims beside jobs.

@@ -16,6 +16,7 @@ mod claims;
 mod flushing;
 mod life;
 mod plans;
+mod schedules;
 mod standing;
 mod streams;
 

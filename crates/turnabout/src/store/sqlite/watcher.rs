@@ -68,6 +68,7 @@ fn look(tx: &mut Tx<'_>, seen: Option<i64>) -> Result<i64, Fault> {
     }
     tx.all_ready();
     tx.parked(Duration::ZERO);
+    tx.schedules_changed();
     let connection = tx.connection;
     let mut statement = connection.prepare_cached(sql!("cancelling"))?;
     for id in statement.query_map([], |row| uuid(row, 0))? {

@@ -25,7 +25,6 @@ mod chores;
 mod desk;
 mod fault;
 mod feed;
-mod flushing;
 mod grabbing;
 mod hooks;
 mod ids;
@@ -102,8 +101,6 @@ pub struct SqliteStore {
     reader: Option<line::Line>,
     ids: ids::Ids,
     _watcher: Option<watcher::Watcher>,
-    #[cfg(test)]
-    trial: Arc<flushing::trial::Trial>,
 }
 
 impl SqliteStore {
@@ -122,10 +119,7 @@ impl SqliteStore {
             .map(|connection| desk.read(connection))
             .transpose()
             .map_err(no_thread)?;
-        let log = opened.log.as_deref().and_then(flushing::Log::open);
-        #[cfg(test)]
-        let trial = log.as_ref().map(flushing::Log::trial).unwrap_or_default();
-        let writer = desk.write(opened.writer, log).map_err(no_thread)?;
+        let writer = desk.write(opened.writer).map_err(no_thread)?;
         let ids = match &opened.log {
             Some(_) => ids::Ids::Beside(path.into()),
             None => ids::Ids::Within(super::ids::IdsInMemory::default()),
@@ -142,8 +136,6 @@ impl SqliteStore {
             reader,
             ids,
             _watcher: watcher,
-            #[cfg(test)]
-            trial,
         }))
     }
 
@@ -185,13 +177,11 @@ impl Store for SqliteStore {
     async fn submit_portion(&self, jobs: Vec<NewJob>, mut leg: Leg) -> Result<Vec<Result<Submitted>>> {
         // One after the other they come into the line, and stay in that order.
         leg.until_begun().await;
-        // Whoever submits is told when the job is kept, but one that comes alone may be at work by then.
-        let alone = jobs.len() == 1;
-        let submit = move |tx: &mut Tx<'_>| {
+        self.write("submitting jobs", move |tx| {
             leg.begin();
             submitting::submit(tx, &jobs)
-        };
-        self.writer.call_ahead("submitting jobs", alone, submit).await
+        })
+        .await
     }
 
     async fn take(&self, mut take: Take) -> Result<Taken> {

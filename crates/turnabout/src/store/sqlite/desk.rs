@@ -5,8 +5,7 @@
 //! itself; when the commit fails, everyone is told so and nothing has happened.
 //!
 //! Executors that found nothing stand by (`orders.rs`). When a verb has made jobs ready, the writer takes them for those in
-//! the same transaction: the job then starts after one commit, not two. Where such a job came alone, it starts while the disk
-//! is still at it (`flushing.rs`).
+//! the same transaction: the job then starts after one commit, not two.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,7 +18,6 @@ use tokio::sync::broadcast;
 
 use super::fault::{Broken, Fault};
 use super::feed::{self, Told, Watching};
-use super::flushing::Log;
 use super::line::{Line, Sent, Verb, line};
 use super::orders::{Order, Orders, Ready};
 use super::settings;
@@ -200,21 +198,20 @@ impl Desk {
     }
 
     /// A thread that writes: it takes the lock before it looks, so that what a verb reads stays true.
-    pub(super) fn write(&self, connection: Connection, log: Option<Log>) -> std::io::Result<Line> {
+    pub(super) fn write(&self, connection: Connection) -> std::io::Result<Line> {
         self.clone()
-            .spawn("turnabout-write", connection, log, "BEGIN IMMEDIATE", BATCH)
+            .spawn("turnabout-write", connection, "BEGIN IMMEDIATE", BATCH)
     }
 
     /// A thread that reads: each verb sees one snapshot, and lets go of it at once so that checkpoints get through.
     pub(super) fn read(&self, connection: Connection) -> std::io::Result<Line> {
-        self.clone().spawn("turnabout-read", connection, None, "BEGIN", 1)
+        self.clone().spawn("turnabout-read", connection, "BEGIN", 1)
     }
 
     fn spawn(
         mut self,
         name: &str,
         connection: Connection,
-        mut log: Option<Log>,
         begin: &'static str,
         at_once: usize,
     ) -> std::io::Result<Line> {
@@ -235,10 +232,7 @@ impl Desk {
                     continue;
                 }
                 let mut outbox = Outbox::default();
-                let ahead = log.is_some() && orders.stand() && matches!(&*batch, [verb] if verb.may_run_ahead());
-                let prepared = log.as_mut().map_or(Ok(()), |log| log.prepare(&connection, ahead));
-                let mut end =
-                    prepared.and_then(|()| self.run(&connection, begin, &mut batch, &mut orders, &mut outbox));
+                let end = self.run(&connection, begin, &mut batch, &mut orders, &mut outbox);
                 if let Err(broken) = &end {
                     tracing::warn!(
                         ?broken,
@@ -249,9 +243,6 @@ impl Desk {
                 let committed = end.is_ok();
                 // First those for whom a job can start.
                 orders.answer(&end);
-                if let Some(log) = log.as_mut().filter(|_| ahead && committed) {
-                    end = log.flush();
-                }
                 for verb in batch.drain(..) {
                     verb.answer(end.clone());
                 }
@@ -259,11 +250,7 @@ impl Desk {
                     outbox.send(&self.signals);
                 }
                 if line.is_empty() && orders.stand() {
-                    // What comes next is probably a job that comes alone. A log that is not on the disk stays out of the file.
-                    let prepared = log.as_mut().map_or(Ok(()), |log| log.prepare(&connection, true));
-                    if prepared.is_ok() {
-                        self.keep(&connection);
-                    }
+                    self.keep(&connection);
                 }
             }
         })?;

@@ -23,8 +23,6 @@ pub(super) enum Sent {
 
 /// A verb on its way through the line.
 pub(super) trait Verb: Send {
-    /// Whether a job of its may go to an executor that stands by before the disk keeps it.
-    fn may_run_ahead(&self) -> bool;
     /// Runs it; says whether what it wrote is to be kept.
     fn run(&mut self, tx: &mut Tx<'_>) -> bool;
     /// Tells the caller, once it is known what became of the transaction.
@@ -35,7 +33,6 @@ struct Call<T, F> {
     doing: &'static str,
     verb: Option<F>,
     outcome: Option<Result<T, Fault>>,
-    ahead: bool,
     reply: oneshot::Sender<Result<T>>,
 }
 
@@ -44,10 +41,6 @@ where
     T: Send,
     F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send,
 {
-    fn may_run_ahead(&self) -> bool {
-        self.ahead
-    }
-
     fn run(&mut self, tx: &mut Tx<'_>) -> bool {
         self.outcome = self.verb.take().map(|verb| verb(tx));
         matches!(self.outcome, Some(Ok(_)))
@@ -98,17 +91,7 @@ impl Line {
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
     {
-        self.call_ahead(doing, false, verb).await
-    }
-
-    /// As [`Line::call`]. If it is alone and `ahead`, a job of its may go to an executor before the disk keeps it; the answer
-    /// comes after that, as always.
-    pub(super) async fn call_ahead<T, F>(&self, doing: &'static str, ahead: bool, verb: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
-    {
-        let (call, answer) = Self::prepare(doing, ahead, verb);
+        let (call, answer) = Self::prepare(doing, verb);
         let gone = || Broken::closed().told(doing);
         self.sender.send(call).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
@@ -120,7 +103,7 @@ impl Line {
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
     {
-        let (call, answer) = Self::prepare(doing, false, verb);
+        let (call, answer) = Self::prepare(doing, verb);
         let gone = || Broken::closed().told(doing);
         self.sender.blocking_send(call).map_err(|_| gone())?;
         answer.blocking_recv().map_err(|_| gone())?
@@ -153,7 +136,7 @@ impl Line {
         self.sender.max_capacity() - self.sender.capacity()
     }
 
-    fn prepare<T, F>(doing: &'static str, ahead: bool, verb: F) -> (Sent, oneshot::Receiver<Result<T>>)
+    fn prepare<T, F>(doing: &'static str, verb: F) -> (Sent, oneshot::Receiver<Result<T>>)
     where
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
@@ -163,7 +146,6 @@ impl Line {
             doing,
             verb: Some(verb),
             outcome: None,
-            ahead,
             reply,
         };
         (Sent::Verb(Box::new(call)), answer)

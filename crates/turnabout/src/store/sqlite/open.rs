@@ -88,7 +88,7 @@ fn connect(path: &str) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
     // Works only before the first table, and before the log: later it would take a VACUUM.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-    // What is committed is kept, before anyone sees it. (`flushing.rs` has the one exception.)
+    // Commits wait for the disk: nobody sees a job, a claim or an outcome that a power failure could take back.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", false)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;

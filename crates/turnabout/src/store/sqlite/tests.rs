@@ -13,7 +13,6 @@ use crate::lifecycle::{Policy, decide};
 use crate::turn::{Fairness, Scheme, Turns};
 
 mod claims;
-mod flushing;
 mod life;
 mod plans;
 mod standing;

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use tokio::sync::broadcast;
 
 use super::fault::{Broken, Fault};
@@ -297,7 +297,7 @@ impl Desk {
                 if !outbox.told.is_empty() {
                     feed::write(connection, self.clock.now(), &mut outbox.told)?;
                 }
-                statement(connection, "COMMIT")?;
+                commit(connection)?;
                 Ok(())
             });
         if end.is_err() {
@@ -360,6 +360,35 @@ impl Desk {
         }
         Ok(())
     }
+}
+
+/// Commits. A commit whose flush failed is overwritten before anyone is told.
+///
+/// `SQLite` flushes the write-ahead log before it shows a commit. When the flush fails, the transaction is rolled back and nobody
+/// sees it. But all its pages are in the log, with the mark of a commit, and whoever opens the file after a crash would take
+/// them for good: a job would be there whose submit was answered with an error. The next commit is written in the same place of
+/// the log. So a small one follows at once. What came after it in the log cannot be read any longer, even if its own
+/// flush fails too.
+fn commit(connection: &Connection) -> rusqlite::Result<()> {
+    let committed = statement(connection, "COMMIT");
+    if let Err(error) = &committed
+        && error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
+    {
+        let overwritten = overwrite(connection);
+        tracing::warn!(%error, ?overwritten, "the disk did not keep a commit, so it is undone");
+    }
+    committed
+}
+
+fn overwrite(connection: &Connection) -> rusqlite::Result<()> {
+    if !connection.is_autocommit() {
+        statement(connection, "ROLLBACK")?;
+    }
+    statement(connection, "BEGIN IMMEDIATE")?;
+    // Any change will do. Numbers that nobody gets are nothing new: a submit that is refused leaves some, too.
+    let changed = connection.prepare_cached(sql!("seq"))?.query_row([1], |_| Ok(()));
+    let ended = statement(connection, if changed.is_ok() { "COMMIT" } else { "ROLLBACK" });
+    changed.and(ended)
 }
 
 fn statement(connection: &Connection, sql: &str) -> rusqlite::Result<()> {

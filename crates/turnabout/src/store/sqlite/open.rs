@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::error::{Error, Result};
 
 /// How long to wait for another process that writes to the same file.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// "turn": says in the file's header whose it is.
 const APPLICATION: i64 = 0x7475_726e;
 /// Each brings the schema from the version before to its own; never changed once released.
@@ -85,7 +85,7 @@ fn check(path: &str) -> Result<()> {
 fn connect(path: &str) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     // Works only before the first table, and before the log: later it would take a VACUUM.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     // Commits wait for the disk: nobody sees a job, a claim or an outcome that a power failure could take back.
@@ -117,7 +117,7 @@ fn keeps_a_log(connection: &Connection) -> rusqlite::Result<bool> {
     loop {
         let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
         match mode {
-            Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < PATIENCE => {
+            Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < BUSY_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(10));
             }
             other => return other.map(|mode| mode == "wal"),

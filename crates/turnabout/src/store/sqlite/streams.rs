@@ -10,9 +10,9 @@ use foldhash::HashMap;
 use rusqlite::{OptionalExtension, Statement, params};
 use uuid::Uuid;
 
-use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::bytes;
+use super::tx::Tx;
 use crate::job::{JobId, Lane};
 
 /// A stream is swept when about so many of its entries are dead. No two streams agree on when: if they did, takes that

@@ -15,7 +15,7 @@ use crate::turn::{Fairness, Scheme, Turns};
 mod claims;
 mod life;
 mod plans;
-mod standing;
+mod standby;
 mod streams;
 
 async fn memory() -> Arc<SqliteStore> {
@@ -208,7 +208,7 @@ fn mark(store: &Arc<SqliteStore>, name: &'static str, then: fn(&Connection) -> R
 
 type Marking = tokio::task::JoinHandle<Result<()>>;
 
-/// Waits until so many verbs stand in line.
+/// Waits until so many calls are in the queue.
 async fn queued(store: &SqliteStore, verbs: usize) {
     while store.writer.waiting() < verbs {
         tokio::task::yield_now().await;

@@ -1,7 +1,7 @@
 //! The streams agree with the jobs, whatever happens to those.
 
 use super::life::{Hand, advance};
-use super::standing::{stand, taken};
+use super::standby::{stand, taken};
 use super::*;
 
 /// How many things are wrong with the streams: each is counted by a query that should find nothing.

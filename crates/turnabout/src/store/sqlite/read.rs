@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use rusqlite::{Row, params};
 
-use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{bytes, find, job, micros, moment};
 use super::settings;
+use super::tx::Tx;
 use crate::job::{Job, JobId, State};
 use crate::store::{Counts, Filter, Standpoint};
 

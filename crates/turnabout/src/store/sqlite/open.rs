@@ -13,15 +13,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// "turn": says in the file's header whose it is.
 const APPLICATION: i64 = 0x7475_726e;
 /// Each brings the schema from the version before to its own; never changed once released.
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/0001_begin.sql"),
-    include_str!("migrations/0002_claims.sql"),
-];
-
-/// A program that knows only schemas before this one must not run beside it: it knows nothing of claims beside jobs.
-const APART: i64 = 2;
-/// Whether an executor was heard of within a minute.
-const SOMEONE: &str = "SELECT EXISTS (SELECT 1 FROM executor WHERE abs(seen / 1000000 - unixepoch()) < 60)";
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_begin.sql")];
 
 /// The connections to one store.
 pub(super) struct Opened {
@@ -35,7 +27,7 @@ pub(super) fn open(path: &str) -> Result<Opened> {
     if path == ":memory:" {
         let mut writer = Connection::open_in_memory().map_err(|e| explained(path, e))?;
         steady(&writer).map_err(|e| explained(path, e))?;
-        migrate(&mut writer, path)?;
+        migrate(&mut writer, path, MIGRATIONS)?;
         return Ok(Opened {
             writer,
             reader: None,
@@ -48,7 +40,7 @@ pub(super) fn open(path: &str) -> Result<Opened> {
         let hint = "it cannot keep a write-ahead log there; use a local disk, not a network drive";
         return Err(refused(path, hint, None));
     }
-    migrate(&mut writer, path)?;
+    migrate(&mut writer, path, MIGRATIONS)?;
     let reader = connect(path)
         .and_then(|reader| {
             reader.pragma_update(None, "query_only", true)?;
@@ -126,8 +118,8 @@ fn keeps_a_log(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// Brings the schema up to date, under the write lock: of several programs that start together, one does it.
-pub(super) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
-    let known = MIGRATIONS.len() as i64;
+pub(super) fn migrate(connection: &mut Connection, path: &str, migrations: &[&str]) -> Result<()> {
+    let known = migrations.len() as i64;
     let mut step = || -> rusqlite::Result<Result<(), Error>> {
         let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let pragma = |name: &str| tx.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -143,11 +135,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
                 known,
             }));
         }
-        if (1..APART).contains(&found) && tx.query_row(SOMEONE, [], |row| row.get(0))? {
-            let hint = "an executor of an older version runs on it; stop that, wait for a minute, and start again";
-            return Ok(Err(refused(path, hint, None)));
-        }
-        for migration in &MIGRATIONS[found as usize..] {
+        for migration in &migrations[found as usize..] {
             tx.execute_batch(migration)?;
         }
         if found < known {

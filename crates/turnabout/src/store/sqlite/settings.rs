@@ -70,6 +70,7 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
                     ],
                 )?;
             }
+            connection.execute(sql!("streams_pause"), params![group, settings.paused])?;
             if settings.max_unfinished.is_some() {
                 connection.execute(sql!("limit_group"), [group])?;
             }

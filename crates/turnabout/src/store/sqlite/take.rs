@@ -136,7 +136,7 @@ struct Front {
     /// How many of its jobs stay.
     left: i64,
     /// The last job taken.
-    mark: i64,
+    cursor: i64,
 }
 
 impl<'a> Claims<'a> {
@@ -165,19 +165,19 @@ impl<'a> Claims<'a> {
         for head in heads {
             self.claim(&head)?;
             let front = &mut fronts[head.at];
-            front.mark = head.job.seq;
+            front.cursor = head.job.seq;
             front.left -= 1;
             front.dead += 1;
             jobs.push(head.job);
         }
-        for front in fronts.iter().filter(|front| front.mark > 0) {
+        for front in fronts.iter().filter(|front| front.cursor > 0) {
             let Front {
                 stream,
                 dead,
                 left,
-                mark,
+                cursor,
             } = *front;
-            streams::move_on(self.tx, &mut self.move_on, stream, left, mark, dead)?;
+            streams::move_on(self.tx, &mut self.move_on, stream, left, cursor, dead)?;
         }
         Ok(())
     }

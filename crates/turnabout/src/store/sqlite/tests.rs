@@ -17,6 +17,7 @@ mod life;
 mod plans;
 mod standby;
 mod streams;
+mod unknown;
 
 async fn memory() -> Arc<SqliteStore> {
     SqliteStore::open(":memory:", manual())

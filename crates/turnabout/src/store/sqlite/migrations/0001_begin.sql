@@ -47,9 +47,9 @@ CREATE UNIQUE INDEX unique_keys ON job ("group", task, unique_key) WHERE unique_
 -- Jobs whose number is limited, and only those: submits count them.
 CREATE INDEX limited ON job ("group", task, owner) WHERE limited;
 
--- The streams of ready jobs: those of one queue, group, lane and task. Only streams that hold jobs have a row, so a peek
--- reads one entry of `streams` for each, side by side. `jobs` is how many are ready; of the entries in `ready` those up
--- to `mark` were taken, `dead` of them, and are swept out together.
+-- The streams of ready jobs: those of one queue, group, lane and task. Only streams that hold jobs have a row. `jobs` is how many
+-- are ready; of the entries in `ready` those up to `cursor` were taken, `dead` of them, and are swept out together. `paused`
+-- says whether the group is paused, as `group_setting` does.
 CREATE TABLE stream (
     id      INTEGER NOT NULL PRIMARY KEY,
     queue   TEXT    NOT NULL,
@@ -57,11 +57,14 @@ CREATE TABLE stream (
     lane    INTEGER NOT NULL,
     task    TEXT    NOT NULL,
     jobs    INTEGER NOT NULL,
-    mark    INTEGER NOT NULL,
-    dead    INTEGER NOT NULL
+    cursor  INTEGER NOT NULL,
+    dead    INTEGER NOT NULL,
+    paused  INTEGER NOT NULL
 ) STRICT;
 
 CREATE UNIQUE INDEX streams ON stream (queue, "group", lane, task);
+-- What a take walks: each task's streams in the order of the ring, without those of paused groups.
+CREATE INDEX takeable ON stream (queue, task, "group", lane) WHERE paused = 0;
 
 -- What is in the streams, each in order.
 CREATE TABLE ready (

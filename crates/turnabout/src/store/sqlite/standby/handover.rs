@@ -10,6 +10,7 @@ use super::IdleTake;
 use crate::job::{Claimed, Priority, State};
 use crate::lifecycle::{Event, Policy, Standing, decide};
 use crate::store::sqlite::fault::Fault;
+use crate::store::sqlite::peek::names;
 use crate::store::sqlite::rows::{bytes, micros, moment};
 use crate::store::sqlite::settings;
 use crate::store::sqlite::streams::Key;
@@ -102,21 +103,23 @@ fn claimed(tx: &Tx<'_>, job: &NewJob, key: Key<'_>, priority: Priority, seq: i64
     }
 }
 
-/// The version of the settings and the place in the ring, if the executor is registered and nothing else is ready in any
-/// of its queues.
+/// The version of the settings and the place in the ring, if the executor is registered and nothing else is ready that it may
+/// take.
 fn look(tx: &Tx<'_>, idle: &IdleTake) -> Result<Option<(i64, Ring)>, Fault> {
     let take = &idle.take;
     let mut statement = tx.connection.prepare_cached(sql!("handover"))?;
+    let tasks = names(take.tasks.iter());
     let mut seen = None;
     for queue in &take.queues {
         let (registered, busy): (bool, bool);
-        (registered, busy, seen) = statement.query_row(params![bytes(&take.executor), take.kind, queue], |row| {
-            let ring = Ring {
-                place: row.get::<_, Option<_>>(2)?.unwrap_or_default(),
-                left: row.get::<_, Option<_>>(3)?.unwrap_or_default(),
-            };
-            Ok((row.get(0)?, row.get(4)?, Some((row.get(1)?, ring))))
-        })?;
+        (registered, busy, seen) =
+            statement.query_row(params![bytes(&take.executor), take.kind, queue, tasks], |row| {
+                let ring = Ring {
+                    place: row.get::<_, Option<_>>(2)?.unwrap_or_default(),
+                    left: row.get::<_, Option<_>>(3)?.unwrap_or_default(),
+                };
+                Ok((row.get(0)?, row.get(4)?, Some((row.get(1)?, ring))))
+            })?;
         if !registered || busy {
             return Ok(None);
         }

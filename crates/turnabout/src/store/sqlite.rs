@@ -5,16 +5,17 @@
 //! (`standby.rs`). Reads have a thread and a connection of their own. What a verb does is in the file of its name, which is the same
 //! as in the other store; its SQL is in `sql/`.
 
-/// A statement from its file, without the comment above it: statements are looked up by their text.
+/// A statement from its file, or from several, one after the other. Without the comment above it: statements are looked up by
+/// their text.
 macro_rules! sql {
-    ($name:literal) => {
+    ($($name:literal),+) => {
         const {
-            $crate::store::sqlite::without_comment(include_str!(concat!(
+            $crate::store::sqlite::without_comment(concat!($(include_str!(concat!(
                 env!("CARGO_MANIFEST_DIR"),
                 "/src/store/sqlite/sql/",
                 $name,
                 ".sql"
-            )))
+            ))),+))
         }
     };
 }

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use super::*;
 use crate::clock::ManualClock;
 use crate::group::GroupSettings;
-use crate::job::{Meta, Priority, State, When};
+use crate::job::{Priority, State, When};
 use crate::lifecycle::{Policy, decide};
 use crate::turn::{Fairness, Scheme, Turns};
 
@@ -44,23 +44,8 @@ fn folder() -> tempfile::TempDir {
 
 fn job(group: &str, task: &str) -> NewJob {
     NewJob {
-        id: JobId::new(),
-        id_given: false,
         task: task.to_owned(),
-        group: group.to_owned(),
-        owner: None,
-        queue: None,
-        priority: None,
-        when: When::Now,
-        expires: When::Now,
-        unique: None,
-        args: "{}".to_owned(),
-        prepared: false,
-        items: 1,
-        subject: None,
-        max_unfinished: crate::store::MaxUnfinished::AsPublished,
-        meta: Meta::new(),
-        parent: None,
+        ..crate::store::conformance::world::job(group)
     }
 }
 

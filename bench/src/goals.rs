@@ -43,6 +43,7 @@ fn goals(ours: &[Line], all: &[Value]) -> Vec<(&'static str, Option<f64>, Wanted
     let kept = against_peers(all, "turnabout-history", "bulk_drain", "drain_per_s");
     let none = || json!({});
     let one_call = || json!({ "calls": 1 });
+    let names = || json!({ "names": 100_000 });
     let at_rest = || json!({ "apart_ms": 10 });
     vec![
         (
@@ -110,7 +111,33 @@ fn goals(ours: &[Line], all: &[Value]) -> Vec<(&'static str, Option<f64>, Wanted
         (
             "latency p50, SQLite / until the submitter is told",
             quotient(ours, "sqlite", "latency", &at_rest(), ["p50_ms", "told_p50_ms"]),
-            Below(1.1),
+            Below(1.05),
+        ),
+        (
+            "start p50, 100,000 unknown task names wait / none, PostgreSQL",
+            quotient(
+                ours,
+                "postgres",
+                "unknown",
+                &names(),
+                ["unknown_p50_ms", "alone_p50_ms"],
+            ),
+            Below(1.5),
+        ),
+        (
+            "start p50, the same in a paused group / none, PostgreSQL",
+            quotient(ours, "postgres", "unknown", &names(), ["paused_p50_ms", "alone_p50_ms"]),
+            Below(1.5),
+        ),
+        (
+            "start p50, 100,000 unknown task names wait / none, SQLite",
+            quotient(ours, "sqlite", "unknown", &names(), ["unknown_p50_ms", "alone_p50_ms"]),
+            Below(1.5),
+        ),
+        (
+            "start p50, the same in a paused group / none, SQLite",
+            quotient(ours, "sqlite", "unknown", &names(), ["paused_p50_ms", "alone_p50_ms"]),
+            Below(1.5),
         ),
         (
             "flood: longest wait, PostgreSQL, ms",

@@ -105,6 +105,7 @@ pub(crate) enum Scenario {
     Cost,
     Idle,
     Memory,
+    Unknown,
 }
 
 /// How many jobs.
@@ -115,6 +116,8 @@ pub(crate) struct Sizes {
     pub(crate) flood: u64,
     pub(crate) telling: u64,
     pub(crate) memory: u64,
+    /// Names of tasks that nobody knows.
+    pub(crate) unknown: u64,
 }
 
 impl Options {
@@ -148,6 +151,7 @@ impl Options {
             flood: size(10_000, 1_000),
             telling: size(20_000, 2_000),
             memory: size(1_000_000, 20_000),
+            unknown: if self.quick { 2_000 } else { 100_000 },
         }
     }
 

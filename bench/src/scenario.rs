@@ -10,3 +10,4 @@ mod proxy;
 pub(crate) mod steady;
 pub(crate) mod submit;
 pub(crate) mod telling;
+pub(crate) mod unknown;

@@ -36,7 +36,7 @@ pub use options::Bench;
 use options::{Options, Scenario, Tool};
 use place::{Place, Store};
 use report::Report;
-use scenario::{cost, drain, flood, idle, latency, memory, schedules, steady, submit, telling};
+use scenario::{cost, drain, flood, idle, latency, memory, schedules, steady, submit, telling, unknown};
 
 /// Runs the command.
 pub async fn run(bench: Bench) -> Result<()> {
@@ -111,6 +111,11 @@ async fn round(options: &Options, store: Store, repeat: u32, report: &mut Report
                 report.add(measured, repeat)?;
             }
             Scenario::Memory => report.add(memory::run(&place, sizes.memory, options.slots).await?, repeat)?,
+            Scenario::Unknown => {
+                let apart = Duration::from_millis(options.apart.first().copied().unwrap_or(10));
+                let measured = unknown::run(&place, sizes.latency, sizes.unknown, apart).await?;
+                report.add(measured, repeat)?;
+            }
         }
     }
     Ok(())

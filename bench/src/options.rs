@@ -107,6 +107,7 @@ pub(crate) enum Scenario {
     Idle,
     Memory,
     Schedules,
+    Unknown,
 }
 
 /// How many jobs.
@@ -118,6 +119,8 @@ pub(crate) struct Sizes {
     pub(crate) telling: u64,
     pub(crate) memory: u64,
     pub(crate) schedules: u64,
+    /// Names of tasks that nobody knows.
+    pub(crate) unknown: u64,
 }
 
 impl Options {
@@ -152,6 +155,7 @@ impl Options {
             telling: size(20_000, 2_000),
             memory: size(1_000_000, 20_000),
             schedules: size(100_000, 1_000),
+            unknown: if self.quick { 2_000 } else { 100_000 },
         }
     }
 

@@ -11,3 +11,4 @@ pub(crate) mod schedules;
 pub(crate) mod steady;
 pub(crate) mod submit;
 pub(crate) mod telling;
+pub(crate) mod unknown;

@@ -1,8 +1,10 @@
 //! How long a single job waits on an idle executor.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use turnabout::Jobs;
 
 use crate::ceiling;
 use crate::place::{History, Place};
@@ -23,19 +25,10 @@ pub(crate) async fn run(place: &Place, jobs: u64, apart: Duration) -> Result<Mea
     let notes = Notes::new(FIRST + jobs, Length::Nothing);
     let executor = execute(&open.jobs, &notes, SLOTS).await?;
     idle(&executor).await;
-    let (mut waits, mut told) = (Vec::new(), Vec::new());
-    for n in 0..FIRST + jobs {
-        let submitted = notes.now();
-        open.jobs.submit(Work::new(n)).group(group(n, GROUPS)).await?;
-        let kept = notes.now();
-        let ended = notes.wait_for(n + 1, Duration::from_secs(20)).await;
-        ensure!(ended, "a job did not start for 20 seconds");
-        if n >= FIRST {
-            waits.push(notes.start(n).unwrap_or_default().saturating_sub(submitted));
-            told.push(kept.saturating_sub(submitted));
-        }
-        tokio::time::sleep(apart).await;
-    }
+    let numbers = 0..FIRST + jobs;
+    let (mut waits, mut told) = one_by_one(&open.jobs, &notes, numbers, apart).await?;
+    waits.drain(..FIRST as usize);
+    told.drain(..FIRST as usize);
     stop(vec![executor]).await;
     open.close().await?;
     Ok(Measured::new("latency", place.store)
@@ -52,4 +45,25 @@ pub(crate) async fn run(place: &Place, jobs: u64, apart: Duration) -> Result<Mea
         .value("stored_p50_ms", millis(percentile(&ceiling.stored, 0.5)))
         .value("flush_p50_ms", millis(percentile(&flush, 0.5)))
         .value("flush_p99_ms", millis(percentile(&flush, 0.99))))
+}
+
+/// Submits jobs with these numbers, each when the one before it has ended: how long each waited for its start, and its submitter
+/// for the answer.
+pub(super) async fn one_by_one(
+    jobs: &Jobs,
+    notes: &Notes,
+    numbers: Range<u64>,
+    apart: Duration,
+) -> Result<(Vec<Duration>, Vec<Duration>)> {
+    let (mut waits, mut told) = (Vec::new(), Vec::new());
+    for n in numbers {
+        let submitted = notes.now();
+        jobs.submit(Work::new(n)).group(group(n, GROUPS)).await?;
+        told.push(notes.now().saturating_sub(submitted));
+        let ended = notes.wait_for(n + 1, Duration::from_secs(20)).await;
+        ensure!(ended, "a job did not start for 20 seconds");
+        waits.push(notes.start(n).unwrap_or_default().saturating_sub(submitted));
+        tokio::time::sleep(apart).await;
+    }
+    Ok((waits, told))
 }

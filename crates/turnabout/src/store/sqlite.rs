@@ -1,53 +1,55 @@
 //! The embedded store: one `SQLite` file, or memory.
 //!
-//! One thread owns the connection that writes; verbs are sent to it (`line.rs`), run in batches inside one transaction each,
-//! and are answered when that has committed (`desk.rs`). Executors with nothing to do leave their takes with it
-//! (`orders.rs`). Reads have a thread and a connection of their own. What a verb
-//! does is in the file of its name; its SQL is in `sql/`.
+//! One thread owns the connection that writes (`writer.rs`). Verbs are sent to it (`calls.rs`), run in batches inside one
+//! transaction each, and are answered when that has committed. Executors with nothing to do leave their takes with it
+//! (`standby.rs`). Reads have a thread and a connection of their own. What a verb does is in the file of its name, which is the same
+//! as in the other store; its SQL is in `sql/`.
 
-/// A statement from its file, without the comment above it: statements are looked up by their text.
+/// A statement from its file, or from several, one after the other. Without the comment above it: statements are looked up by
+/// their text.
 macro_rules! sql {
-    ($name:literal) => {
+    ($($name:literal),+) => {
         const {
-            $crate::store::sqlite::without_comment(include_str!(concat!(
+            $crate::store::sqlite::without_comment(concat!($(include_str!(concat!(
                 env!("CARGO_MANIFEST_DIR"),
                 "/src/store/sqlite/sql/",
                 $name,
                 ".sql"
-            )))
+            ))),+))
         }
     };
 }
 
+mod apply;
 mod attempts;
-mod changes;
-mod chores;
-mod desk;
+mod calls;
+mod change;
+mod executors;
 mod fault;
 mod feed;
-mod flushing;
-mod grabbing;
+mod grab;
 mod hooks;
 mod ids;
+mod insert;
 mod limits;
-mod line;
-mod logs;
-mod members;
+mod log;
 mod open;
-mod orders;
+mod outbox;
 mod overview;
 mod peek;
+mod prune;
+mod read;
+mod report;
 mod rows;
 mod schedules;
-mod serving;
 mod settings;
-mod settling;
+mod settle;
+mod standby;
 mod streams;
-mod submitting;
-mod taking;
-mod views;
+mod take;
+mod tx;
 mod watcher;
-mod writing;
+mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -74,8 +76,9 @@ use super::{
     Beat, Changed, Counts, ExecutorInfo, Filter, Leg, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting,
     Settle, Settled, Signal, Standpoint, Stood, Store, StoreOptions, Submitted, Take, Taken, Which,
 };
-use desk::{Desk, Tx};
 use fault::Fault;
+use tx::Tx;
+use writer::Runner;
 
 /// So many signals may be on their way to a receiver before it is told that it missed some.
 const SIGNALS: usize = 4096;
@@ -98,13 +101,11 @@ const fn without_comment(sql: &'static str) -> &'static str {
 pub struct SqliteStore {
     clock: Clock,
     signals: broadcast::Sender<Signal>,
-    writer: line::Line,
+    writer: calls::CallQueue,
     /// None: reads go to the writer, since nobody else can see into its memory.
-    reader: Option<line::Line>,
+    reader: Option<calls::CallQueue>,
     ids: ids::Ids,
     _watcher: Option<watcher::Watcher>,
-    #[cfg(test)]
-    trial: Arc<flushing::trial::Trial>,
 }
 
 impl SqliteStore {
@@ -116,17 +117,14 @@ impl SqliteStore {
             .await
             .map_err(|panic| open::refused(path, "opening it failed unexpectedly", Some(panic.into())))??;
         let (signals, _) = broadcast::channel(SIGNALS);
-        let desk = Desk::new(options.clock.clone(), options.retention, signals.clone());
+        let runner = Runner::new(options.clock.clone(), options.retention, signals.clone());
         let no_thread = |e: std::io::Error| open::refused(path, "no thread could be started", Some(e.into()));
         let reader = opened
             .reader
-            .map(|connection| desk.read(connection))
+            .map(|connection| runner.read(connection))
             .transpose()
             .map_err(no_thread)?;
-        let log = opened.log.as_deref().and_then(flushing::Log::open);
-        #[cfg(test)]
-        let trial = log.as_ref().map(flushing::Log::trial).unwrap_or_default();
-        let writer = desk.write(opened.writer, log).map_err(no_thread)?;
+        let writer = runner.write(opened.writer).map_err(no_thread)?;
         let ids = match &opened.log {
             Some(_) => ids::Ids::Beside(path.into()),
             None => ids::Ids::Within(super::ids::IdsInMemory::default()),
@@ -143,8 +141,6 @@ impl SqliteStore {
             reader,
             ids,
             _watcher: watcher,
-            #[cfg(test)]
-            trial,
         }))
     }
 
@@ -188,19 +184,17 @@ impl Store for SqliteStore {
     }
 
     async fn submit_portion(&self, jobs: Vec<NewJob>, mut leg: Leg) -> Result<Vec<Result<Submitted>>> {
-        // One after the other they come into the line, and stay in that order.
+        // One after the other they come into the queue, and stay in that order.
         leg.until_begun().await;
-        // Whoever submits is told when the job is kept, but one that comes alone may be at work by then.
-        let alone = jobs.len() == 1;
-        let submit = move |tx: &mut Tx<'_>| {
+        self.write("submitting jobs", move |tx| {
             leg.begin();
-            submitting::submit(tx, &jobs)
-        };
-        self.writer.call_ahead("submitting jobs", alone, submit).await
+            insert::insert(tx, &jobs)
+        })
+        .await
     }
 
     async fn take(&self, mut take: Take) -> Result<Taken> {
-        self.write("taking jobs", move |tx| taking::take(tx, &mut take)).await
+        self.write("taking jobs", move |tx| take::take(tx, &mut take)).await
     }
 
     fn serves(&self) -> bool {
@@ -212,41 +206,37 @@ impl Store for SqliteStore {
     }
 
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
-        self.write("taking a parked job", move |tx| {
-            grabbing::grab(tx, executor, number, id)
-        })
-        .await
+        self.write("taking a parked job", move |tx| grab::grab(tx, executor, number, id))
+            .await
     }
 
     async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
-        self.write("marking jobs as running", move |tx| {
-            settling::start(tx, executor, &jobs)
-        })
-        .await
+        self.write("marking jobs as running", move |tx| settle::start(tx, executor, &jobs))
+            .await
     }
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
-        self.write("settling jobs", move |tx| settling::settle(tx, executor, &jobs))
+        self.write("settling jobs", move |tx| settle::settle(tx, executor, &jobs))
             .await
     }
 
     async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
-        self.write("writing progress", move |tx| settling::report(tx, executor, &reports))
+        self.write("writing progress", move |tx| report::report(tx, executor, &reports))
             .await
     }
 
     async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
-        self.write("storing logs", move |tx| logs::log(tx, executor, &logs))
+        self.write("storing logs", move |tx| log::log(tx, executor, &logs))
             .await
     }
 
     async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
         let jobs = jobs.to_vec();
-        self.read("looking at logs", move |tx| logs::log_ends(tx, &jobs)).await
+        self.read("looking at logs", move |tx| log::log_ends(tx, &jobs)).await
     }
 
     async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
-        self.read("reading a log", move |tx| logs::lines(tx, job, after, limit))
+        self.read("reading a log", move |tx| log::lines(tx, job, after, limit))
             .await
     }
 
@@ -256,35 +246,37 @@ impl Store for SqliteStore {
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
-        self.write("changing jobs", move |tx| changes::change(tx, which, event))
+        self.write("changing jobs", move |tx| change::change(tx, which, event))
             .await
     }
 
     async fn promote(&self, limit: u32) -> Result<Promoted> {
-        self.write("promoting due jobs", move |tx| changes::promote(tx, limit))
+        self.write("promoting due jobs", move |tx| change::promote(tx, limit))
             .await
     }
 
     async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
         let (executor, kind, tasks) = (executor.clone(), kind.to_owned(), tasks.to_vec());
         self.write("registering an executor", move |tx| {
-            members::register(tx, &executor, &kind, &tasks)
+            executors::register(tx, &executor, &kind, &tasks)
         })
         .await
     }
 
     async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
-        self.write("sending a heartbeat", move |tx| members::heartbeat(tx, executor, beat))
-            .await
+        self.write("sending a heartbeat", move |tx| {
+            executors::heartbeat(tx, executor, beat)
+        })
+        .await
     }
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        self.write("reaping an executor", move |tx| members::reap(tx, executor, beat))
+        self.write("reaping an executor", move |tx| executors::reap(tx, executor, beat))
             .await
     }
 
     async fn executors(&self) -> Result<Vec<ExecutorInfo>> {
-        self.read("looking who is there", |tx| members::executors(tx)).await
+        self.read("looking who is there", |tx| executors::executors(tx)).await
     }
 
     async fn occupy(&self, id: &str) -> Result<Occupied> {
@@ -292,31 +284,33 @@ impl Store for SqliteStore {
     }
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {
-        self.write("deregistering an executor", move |tx| members::deregister(tx, executor))
-            .await
+        self.write("deregistering an executor", move |tx| {
+            executors::deregister(tx, executor)
+        })
+        .await
     }
 
-    /// Nobody needs to know: who sleeps stands by, and what becomes ready wakes everyone in other processes anyway.
+    /// Nobody needs to know: an idle executor's take waits with the writer, and what becomes ready wakes everyone in other processes anyway.
     async fn doze(&self, _executor: Uuid, _asleep: bool) -> Result<()> {
         Ok(())
     }
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
         let ids = ids.to_vec();
-        self.read("reading jobs", move |tx| views::get(tx, &ids)).await
+        self.read("reading jobs", move |tx| read::get(tx, &ids)).await
     }
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
         let filter = filter.clone();
-        self.read("listing jobs", move |tx| views::list(tx, &filter)).await
+        self.read("listing jobs", move |tx| read::list(tx, &filter)).await
     }
 
     async fn counts(&self) -> Result<Counts> {
-        self.read("counting jobs", views::counts).await
+        self.read("counting jobs", read::counts).await
     }
 
     async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
-        self.read("looking at why a job waits", move |tx| views::standpoint(tx, id))
+        self.read("looking at why a job waits", move |tx| read::standpoint(tx, id))
             .await
     }
 
@@ -336,12 +330,12 @@ impl Store for SqliteStore {
     }
 
     async fn tasks(&self) -> Result<Vec<TaskSettings>> {
-        self.read("reading tasks", |tx| members::tasks(tx, None)).await
+        self.read("reading tasks", |tx| executors::tasks(tx, None)).await
     }
 
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
         let kind = kind.to_owned();
-        self.write("sharing accounts", move |tx| chores::share(tx, &kind, &charges))
+        self.write("sharing accounts", move |tx| settings::share(tx, &kind, &charges))
             .await
     }
 
@@ -360,9 +354,9 @@ impl Store for SqliteStore {
         let mut forgotten = 0;
         // A transaction for each part, so that nobody waits long behind a year's jobs.
         loop {
-            let part = self.write("pruning", chores::prune).await?;
+            let part = self.write("pruning", prune::prune).await?;
             forgotten += part;
-            if part < u64::from(chores::PRUNED_AT_ONCE) {
+            if part < u64::from(prune::PRUNED_AT_ONCE) {
                 return Ok(forgotten);
             }
         }

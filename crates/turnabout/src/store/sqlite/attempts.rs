@@ -2,9 +2,9 @@
 
 use rusqlite::params;
 
-use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{bytes, micros, moment, optional_code, uuid};
+use super::tx::Tx;
 use crate::job::{Attempt, Claim, JobId, Reason};
 use crate::store::ATTEMPTS_KEPT;
 

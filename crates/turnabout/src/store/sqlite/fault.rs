@@ -38,7 +38,7 @@ impl Fault {
     }
 }
 
-/// Why nothing of a whole batch was written, or kept. Everyone in it is told.
+/// Why nothing of a whole batch was written. Everyone in it is told.
 #[derive(Clone, Debug)]
 pub(super) struct Broken {
     why: String,
@@ -50,14 +50,6 @@ impl Broken {
     pub(super) fn by_another() -> Self {
         Self {
             why: "an error of another call rolled the transaction back".to_owned(),
-            transient: true,
-        }
-    }
-
-    /// It was written, but may be gone after a power failure.
-    pub(super) fn unkept(error: &std::io::Error) -> Self {
-        Self {
-            why: format!("it was written, but the disk did not say that it keeps it: {error}"),
             transient: true,
         }
     }

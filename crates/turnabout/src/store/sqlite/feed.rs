@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{bytes, micros, uuid};
+use super::tx::Tx;
 use crate::clock::{after, before};
 use crate::job::{Brief, JobId};
 use crate::store::overview::{HINTS_KEPT, Hint, Watched};

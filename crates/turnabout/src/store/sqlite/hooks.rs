@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use rusqlite::params;
 
-use super::desk::Tx;
+use super::executors;
 use super::fault::Fault;
-use super::members;
 use super::rows::{code, micros};
+use super::tx::Tx;
 use crate::clock::after;
 use crate::hook::{self, Hook, Hooks, Owed};
 use crate::job::Job;
@@ -20,7 +20,7 @@ pub(super) fn note_change(tx: &mut Tx<'_>, job: &Job, change: &Change) -> Result
     if lifecycle::owes(change, kept).is_empty() {
         return Ok(());
     }
-    let Some(task) = members::tasks(tx, Some(&job.task))?.pop() else {
+    let Some(task) = executors::tasks(tx, Some(&job.task))?.pop() else {
         return Ok(());
     };
     let owed = hook::owed(job, change, task.hooks, kept, tx.now);

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use rusqlite::params;
 
-use super::desk::Tx;
 use super::fault::Fault;
+use super::tx::Tx;
 use crate::error::Error;
 use crate::group::Quota;
 use crate::store::{MaxUnfinished, NewJob};

@@ -9,20 +9,11 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::error::{Error, Result};
 
 /// How long to wait for another process that writes to the same file.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// "turn": says in the file's header whose it is.
 const APPLICATION: i64 = 0x7475_726e;
 /// Each brings the schema from the version before to its own; never changed once released.
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/0001_begin.sql"),
-    include_str!("migrations/0002_claims.sql"),
-    include_str!("migrations/0003_schedules.sql"),
-];
-
-/// A program that knows only schemas before this one must not run beside it: it knows nothing of claims beside jobs.
-const APART: i64 = 2;
-/// Whether an executor was heard of within a minute.
-const SOMEONE: &str = "SELECT EXISTS (SELECT 1 FROM executor WHERE abs(seen / 1000000 - unixepoch()) < 60)";
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_begin.sql")];
 
 /// The connections to one store.
 pub(super) struct Opened {
@@ -36,7 +27,7 @@ pub(super) fn open(path: &str) -> Result<Opened> {
     if path == ":memory:" {
         let mut writer = Connection::open_in_memory().map_err(|e| explained(path, e))?;
         steady(&writer).map_err(|e| explained(path, e))?;
-        migrate(&mut writer, path)?;
+        migrate(&mut writer, path, MIGRATIONS)?;
         return Ok(Opened {
             writer,
             reader: None,
@@ -49,7 +40,7 @@ pub(super) fn open(path: &str) -> Result<Opened> {
         let hint = "it cannot keep a write-ahead log there; use a local disk, not a network drive";
         return Err(refused(path, hint, None));
     }
-    migrate(&mut writer, path)?;
+    migrate(&mut writer, path, MIGRATIONS)?;
     let reader = connect(path)
         .and_then(|reader| {
             reader.pragma_update(None, "query_only", true)?;
@@ -86,10 +77,10 @@ fn check(path: &str) -> Result<()> {
 fn connect(path: &str) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     // Works only before the first table, and before the log: later it would take a VACUUM.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-    // What is committed is kept, before anyone sees it. (`flushing.rs` has the one exception.)
+    // Commits wait for the disk: nobody sees a job, a claim or an outcome that a power failure could take back.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", false)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
@@ -118,7 +109,7 @@ fn keeps_a_log(connection: &Connection) -> rusqlite::Result<bool> {
     loop {
         let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
         match mode {
-            Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < PATIENCE => {
+            Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < BUSY_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(10));
             }
             other => return other.map(|mode| mode == "wal"),
@@ -127,8 +118,8 @@ fn keeps_a_log(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// Brings the schema up to date, under the write lock: of several programs that start together, one does it.
-pub(super) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
-    let known = MIGRATIONS.len() as i64;
+pub(super) fn migrate(connection: &mut Connection, path: &str, migrations: &[&str]) -> Result<()> {
+    let known = migrations.len() as i64;
     let mut step = || -> rusqlite::Result<Result<(), Error>> {
         let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let pragma = |name: &str| tx.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -144,11 +135,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &str) -> Result<()> {
                 known,
             }));
         }
-        if (1..APART).contains(&found) && tx.query_row(SOMEONE, [], |row| row.get(0))? {
-            let hint = "an executor of an older version runs on it; stop that, wait for a minute, and start again";
-            return Ok(Err(refused(path, hint, None)));
-        }
-        for migration in &MIGRATIONS[found as usize..] {
+        for migration in &migrations[found as usize..] {
             tx.execute_batch(migration)?;
         }
         if found < known {

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use rusqlite::{Row, params};
 use uuid::Uuid;
 
-use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{bytes, code, micros, moment, uuid};
-use super::{SqliteStore, feed, views};
+use super::tx::Tx;
+use super::{SqliteStore, feed, read};
 use crate::error::Result;
 use crate::job::{JobId, Priority, State};
 use crate::store::overview::{COUNTED, GroupSum, Hint, Member, Overview, Sum, Tally, Watched, Whose};
@@ -43,7 +43,7 @@ impl Overview for SqliteStore {
 
     async fn count(&self, filter: &Filter) -> Result<u64> {
         let filter = filter.clone();
-        self.read("counting jobs", move |tx| views::count(tx, &filter)).await
+        self.read("counting jobs", move |tx| read::count(tx, &filter)).await
     }
 
     async fn tally(&self, whose: &Whose, since: Timestamp) -> Result<Tally> {

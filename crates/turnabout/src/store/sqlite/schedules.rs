@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row, params};
 use uuid::Uuid;
 
-use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{bytes, code, duration, micros, moment, parent, span, uuid};
-use super::{SqliteStore, submitting};
+use super::tx::Tx;
+use super::{SqliteStore, insert};
 use crate::clock::until;
 use crate::error::{Error, Result};
 use crate::job::JobId;
@@ -299,7 +299,7 @@ fn write_firings(tx: &mut Tx<'_>, schedules: &[Schedule], mut firings: Vec<Firin
     for firing in &mut firings {
         jobs.append(&mut firing.jobs);
     }
-    let mut outcomes = submitting::submit(tx, &jobs)?.into_iter();
+    let mut outcomes = insert::submit(tx, &jobs)?.into_iter();
     for ((schedule, firing), count) in schedules.iter().zip(&mut firings).zip(counts) {
         firing.conclude(outcomes.by_ref().take(count));
         let standing = &firing.standing;

@@ -224,11 +224,14 @@ CREATE TABLE stream (
     lane    INTEGER NOT NULL,
     task    TEXT    NOT NULL,
     jobs    INTEGER NOT NULL,
-    mark    INTEGER NOT NULL,
-    dead    INTEGER NOT NULL
+    cursor  INTEGER NOT NULL,
+    dead    INTEGER NOT NULL,
+    paused  INTEGER NOT NULL
 ) STRICT;
 
 CREATE UNIQUE INDEX streams ON stream (queue, "group", lane, task);
+
+CREATE INDEX takeable ON stream (queue, task, "group", lane) WHERE paused = 0;
 
 CREATE TABLE task (
     name        TEXT    NOT NULL PRIMARY KEY,

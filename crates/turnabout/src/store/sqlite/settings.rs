@@ -1,13 +1,15 @@
-//! What operators set for groups and tasks, and how many jobs are held under caps.
+//! What operators set for groups and tasks, how many jobs are held under caps, and the accounts that executors share.
 
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::desk::Tx;
 use super::fault::Fault;
+use super::rows::micros;
+use super::tx::Tx;
 use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
 use crate::store::Setting;
+use crate::turn::Charge;
 
 /// All settings, for those who ask.
 pub(super) fn all(tx: &mut Tx<'_>) -> Result<Arc<Settings>, Fault> {
@@ -68,6 +70,7 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
                     ],
                 )?;
             }
+            connection.execute(sql!("streams_pause"), params![group, settings.paused])?;
             if settings.max_unfinished.is_some() {
                 connection.execute(sql!("limit_group"), [group])?;
             }
@@ -130,4 +133,18 @@ pub(super) fn key(cap: &Cap) -> (i64, &str) {
         Cap::Group(group) => (0, group),
         Cap::Task(task) => (1, task),
     }
+}
+
+/// Adds charges to the accounts of a kind; returns the accounts.
+pub(super) fn share(tx: &mut Tx<'_>, kind: &str, charges: &[Charge]) -> Result<Vec<(String, f64)>, Fault> {
+    let mut statement = tx.connection.prepare_cached(sql!("account"))?;
+    let mut accounts = Vec::with_capacity(charges.len());
+    for charge in charges {
+        let spent = statement.query_row(
+            params![kind, charge.group, charge.floor, charge.add, micros(tx.now)],
+            |row| row.get(0),
+        )?;
+        accounts.push((charge.group.clone(), spent));
+    }
+    Ok(accounts)
 }

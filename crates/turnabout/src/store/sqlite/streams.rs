@@ -1,8 +1,8 @@
 //! The streams of ready jobs: which there are, and what is in each.
 //!
-//! A claim takes jobs from the front of a stream and moves the stream's mark over their entries, which are swept out
+//! A claim takes jobs from the front of a stream and moves the stream's cursor over their entries, which are swept out
 //! later, many at once: to take one entry out of each of a thousand streams is to write a thousand pages. So entries up
-//! to the mark are dead, those after it are ready jobs, and a stream without ready jobs does not exist.
+//! to the cursor are dead, those after it are ready jobs, and a stream without ready jobs does not exist.
 
 use std::collections::hash_map::Entry;
 
@@ -10,9 +10,9 @@ use foldhash::HashMap;
 use rusqlite::{OptionalExtension, Statement, params};
 use uuid::Uuid;
 
-use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::bytes;
+use super::tx::Tx;
 use crate::job::{JobId, Lane};
 
 /// A stream is swept when about so many of its entries are dead. No two streams agree on when: if they did, takes that
@@ -32,7 +32,7 @@ pub(super) struct Key<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
     pub(super) id: i64,
-    mark: i64,
+    cursor: i64,
     jobs: i64,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn find(tx: &Tx<'_>, key: Key<'_>) -> Result<Option<Stream>, Fault> {
         .query_row(params![key.queue, key.group, key.lane.code(), key.task], |row| {
             Ok(Stream {
                 id: row.get(0)?,
-                mark: row.get(1)?,
+                cursor: row.get(1)?,
                 jobs: row.get(2)?,
             })
         })
@@ -54,24 +54,24 @@ pub(super) fn find(tx: &Tx<'_>, key: Key<'_>) -> Result<Option<Stream>, Fault> {
 /// Jobs on their way into streams: each stream is looked up once, and entries are written side by side.
 #[derive(Default)]
 pub(super) struct Entering<'a> {
-    /// By stream: its id, its mark, and how many come into it.
+    /// By stream: its id, its cursor, and how many come into it.
     streams: HashMap<Key<'a>, (i64, i64, i64)>,
     entries: Vec<(i64, i64, Uuid)>,
 }
 
 impl<'a> Entering<'a> {
     pub(super) fn add(&mut self, tx: &Tx<'_>, key: Key<'a>, seq: i64, id: JobId) -> Result<(), Fault> {
-        let (stream, mark, jobs) = match self.streams.entry(key) {
+        let (stream, cursor, jobs) = match self.streams.entry(key) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => entry.insert(open(tx, key)?),
         };
-        if seq <= *mark {
+        if seq <= *cursor {
             // A job comes back to its old place, or into another lane, and others have gone on.
-            sweep(tx, *stream, *mark)?;
+            sweep(tx, *stream, *cursor)?;
             tx.connection
-                .prepare_cached(sql!("stream_unmark"))?
+                .prepare_cached(sql!("stream_rewind"))?
                 .execute([*stream])?;
-            *mark = 0;
+            *cursor = 0;
         }
         *jobs += 1;
         self.entries.push((*stream, seq, id.0));
@@ -97,7 +97,7 @@ impl<'a> Entering<'a> {
 
 fn open(tx: &Tx<'_>, key: Key<'_>) -> Result<(i64, i64, i64), Fault> {
     if let Some(stream) = find(tx, key)? {
-        return Ok((stream.id, stream.mark, 0));
+        return Ok((stream.id, stream.cursor, 0));
     }
     let id = tx.connection.prepare_cached(sql!("stream_open"))?.insert(params![
         key.queue,
@@ -130,23 +130,23 @@ pub(super) fn leave(tx: &Tx<'_>, key: Key<'_>, seq: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Jobs up to `mark` were claimed, and so many are left. `statement` is `stream_move.sql`.
+/// Jobs up to `cursor` were claimed, and so many are left. `statement` is `stream_move.sql`.
 pub(super) fn move_on(
     tx: &Tx<'_>,
     statement: &mut Statement<'_>,
     stream: i64,
     left: i64,
-    mark: i64,
+    cursor: i64,
     mut dead: i64,
 ) -> Result<(), Fault> {
     if left <= 0 {
         return close(tx, stream);
     }
     if dead >= SWEPT + stream % SWEPT {
-        sweep(tx, stream, mark)?;
+        sweep(tx, stream, cursor)?;
         dead = 0;
     }
-    statement.execute([stream, left, mark, dead])?;
+    statement.execute([stream, left, cursor, dead])?;
     Ok(())
 }
 
@@ -156,7 +156,7 @@ pub(super) fn close(tx: &Tx<'_>, stream: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-fn sweep(tx: &Tx<'_>, stream: i64, mark: i64) -> Result<(), Fault> {
-    tx.connection.prepare_cached(sql!("sweep"))?.execute([stream, mark])?;
+fn sweep(tx: &Tx<'_>, stream: i64, cursor: i64) -> Result<(), Fault> {
+    tx.connection.prepare_cached(sql!("sweep"))?.execute([stream, cursor])?;
     Ok(())
 }

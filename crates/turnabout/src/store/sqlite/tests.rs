@@ -8,17 +8,17 @@ use rusqlite::Connection;
 use super::*;
 use crate::clock::ManualClock;
 use crate::group::GroupSettings;
-use crate::job::{Meta, Priority, State, When};
+use crate::job::{Priority, State, When};
 use crate::lifecycle::{Policy, decide};
 use crate::turn::{Fairness, Scheme, Turns};
 
 mod claims;
-mod flushing;
 mod life;
 mod plans;
 mod schedules;
-mod standing;
+mod standby;
 mod streams;
+mod unknown;
 
 async fn memory() -> Arc<SqliteStore> {
     SqliteStore::open(":memory:", manual())
@@ -45,23 +45,8 @@ fn folder() -> tempfile::TempDir {
 
 fn job(group: &str, task: &str) -> NewJob {
     NewJob {
-        id: JobId::new(),
-        id_given: false,
         task: task.to_owned(),
-        group: group.to_owned(),
-        owner: None,
-        queue: None,
-        priority: None,
-        when: When::Now,
-        expires: When::Now,
-        unique: None,
-        args: "{}".to_owned(),
-        prepared: false,
-        items: 1,
-        subject: None,
-        max_unfinished: crate::store::MaxUnfinished::AsPublished,
-        meta: Meta::new(),
-        parent: None,
+        ..crate::store::conformance::world::job(group)
     }
 }
 
@@ -87,7 +72,7 @@ async fn marks(store: &SqliteStore) -> Vec<String> {
 #[test]
 fn the_migrations_make_the_schema_that_was_reviewed() {
     let mut connection = Connection::open_in_memory().expect("memory");
-    open::migrate(&mut connection, ":memory:").expect("migrated");
+    open::migrate(&mut connection, ":memory:", open::MIGRATIONS).expect("migrated");
     let mut statement = connection
         .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY tbl_name, type DESC, name")
         .expect("a statement");
@@ -100,6 +85,38 @@ fn the_migrations_make_the_schema_that_was_reviewed() {
     let reviewed = include_str!("schema.sql");
     let reviewed = reviewed.split_once("\n\n").map_or(reviewed, |(_, schema)| schema);
     assert_eq!(made, reviewed, "if this is meant, put it into schema.sql:\n{made}");
+}
+
+#[tokio::test]
+async fn a_file_of_before_is_brought_up_to_date_with_all_that_is_in_it() {
+    let folder = folder();
+    let path = folder.path().join("jobs.db");
+    let store = file(&path).await;
+    let ids = submit(&store, vec![job("a", "mail")]).await;
+    drop(store);
+    let name = path.to_str().expect("a path");
+    let mut connection = Connection::open(&path).expect("it opens");
+    let version = |c: &Connection| {
+        c.pragma_query_value(None, "user_version", |row| row.get::<_, isize>(0))
+            .map(isize::unsigned_abs)
+    };
+    let migrations = |next: &'static str| [open::MIGRATIONS, &[next]].concat();
+
+    let broken = migrations("ALTER TABLE job ADD COLUMN colour TEXT; nonsense");
+    open::migrate(&mut connection, name, &broken).expect_err("the second half is wrong");
+    assert_eq!(
+        version(&connection),
+        Ok(open::MIGRATIONS.len()),
+        "and the first half is undone"
+    );
+    let good = migrations("ALTER TABLE job ADD COLUMN colour TEXT");
+    open::migrate(&mut connection, name, &good).expect("it works");
+    open::migrate(&mut connection, name, &good).expect("once more is nothing");
+    assert_eq!(version(&connection), Ok(good.len()));
+    let found = connection.query_row("SELECT id, colour FROM job", [], |row| {
+        Ok((JobId(rows::uuid(row, 0)?), row.get::<_, Option<String>>(1)?))
+    });
+    assert_eq!(found, Ok((ids[0], None)));
 }
 
 #[tokio::test]
@@ -210,7 +227,7 @@ fn mark(store: &Arc<SqliteStore>, name: &'static str, then: fn(&Connection) -> R
 
 type Marking = tokio::task::JoinHandle<Result<()>>;
 
-/// Waits until so many verbs stand in line.
+/// Waits until so many calls are in the queue.
 async fn queued(store: &SqliteStore, verbs: usize) {
     while store.writer.waiting() < verbs {
         tokio::task::yield_now().await;

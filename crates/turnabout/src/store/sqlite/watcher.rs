@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::broadcast;
 
-use super::desk::Tx;
+use super::calls::CallQueue;
 use super::fault::Fault;
-use super::line::Line;
 use super::rows::uuid;
+use super::tx::Tx;
 use crate::job::JobId;
 use crate::store::Signal;
 
@@ -28,7 +28,7 @@ pub(super) struct Watcher {
     _alive: mpsc::Sender<()>,
 }
 
-pub(super) fn watch(log: PathBuf, signals: broadcast::Sender<Signal>, writer: &Line) -> std::io::Result<Watcher> {
+pub(super) fn watch(log: PathBuf, signals: broadcast::Sender<Signal>, writer: &CallQueue) -> std::io::Result<Watcher> {
     let (alive, ended) = mpsc::channel::<()>();
     let writer = writer.clone();
     thread::Builder::new()
@@ -57,7 +57,7 @@ pub(super) fn watch(log: PathBuf, signals: broadcast::Sender<Signal>, writer: &L
     Ok(Watcher { _alive: alive })
 }
 
-/// The version of the data. If others have changed it, everyone here is told, and served who stands by: they could have
+/// The version of the data. If others have changed it, everyone here is told, and idle takes are run: they could have
 /// submitted, parked or released anything, which those who are told will look up; whom they asked to stop is looked up here.
 fn look(tx: &mut Tx<'_>, seen: Option<i64>) -> Result<i64, Fault> {
     let version = tx

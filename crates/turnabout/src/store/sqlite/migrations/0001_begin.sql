@@ -47,9 +47,9 @@ CREATE UNIQUE INDEX unique_keys ON job ("group", task, unique_key) WHERE unique_
 -- Jobs whose number is limited, and only those: submits count them.
 CREATE INDEX limited ON job ("group", task, owner) WHERE limited;
 
--- The streams of ready jobs: those of one queue, group, lane and task. Only streams that hold jobs have a row, so a peek
--- reads one entry of `streams` for each, side by side. `jobs` is how many are ready; of the entries in `ready` those up
--- to `mark` were taken, `dead` of them, and are swept out together.
+-- The streams of ready jobs: those of one queue, group, lane and task. Only streams that hold jobs have a row. `jobs` is how many
+-- are ready; of the entries in `ready` those up to `cursor` were taken, `dead` of them, and are swept out together. `paused`
+-- says whether the group is paused, as `group_setting` does.
 CREATE TABLE stream (
     id      INTEGER NOT NULL PRIMARY KEY,
     queue   TEXT    NOT NULL,
@@ -57,11 +57,14 @@ CREATE TABLE stream (
     lane    INTEGER NOT NULL,
     task    TEXT    NOT NULL,
     jobs    INTEGER NOT NULL,
-    mark    INTEGER NOT NULL,
-    dead    INTEGER NOT NULL
+    cursor  INTEGER NOT NULL,
+    dead    INTEGER NOT NULL,
+    paused  INTEGER NOT NULL
 ) STRICT;
 
 CREATE UNIQUE INDEX streams ON stream (queue, "group", lane, task);
+-- What a take walks: each task's streams in the order of the ring, without those of paused groups.
+CREATE INDEX takeable ON stream (queue, task, "group", lane) WHERE paused = 0;
 
 -- What is in the streams, each in order.
 CREATE TABLE ready (
@@ -70,6 +73,27 @@ CREATE TABLE ready (
     id     BLOB    NOT NULL,
     PRIMARY KEY (stream, seq)
 ) STRICT, WITHOUT ROWID;
+
+-- Jobs that were taken and of which nothing else has been written since. Their rows in `job` still say what they were
+-- while they were ready; `state` and `reason` are what they are now. Most jobs end without having been more: to take one is
+-- then a small row here, not a large one written anew, and none in `held`. Whatever else is written about a job moves its
+-- claim into its row.
+CREATE TABLE claim (
+    id       BLOB    NOT NULL PRIMARY KEY,
+    executor BLOB    NOT NULL,
+    number   INTEGER NOT NULL,
+    state    INTEGER NOT NULL,
+    reason   INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- Unfinished jobs as they are, wherever their claims stand.
+CREATE VIEW live AS
+SELECT j.id AS id, task, "group", owner, queue, priority, iif(c.id IS NULL, j.state, c.state) AS state,
+       iif(c.id IS NULL, j.reason, c.reason) AS reason, cancelling, iif(c.id IS NULL, lane, NULL) AS lane, seq, due,
+       iif(c.id IS NULL, j.executor, c.executor) AS executor, iif(c.id IS NULL, j.claim, c.number) AS claim, attempts,
+       interruptions, losses, items, submitted, expires, started, parent, unique_key, meta, subject, args, prepared,
+       limited, error, result, error_message, error_code
+FROM job j LEFT JOIN claim c ON c.id = j.id;
 
 -- Jobs that have ended, with the claim that ended them: a write whose reply was lost is recognised as done.
 CREATE TABLE job_history (
@@ -254,4 +278,51 @@ CREATE TABLE hint (
     owner   TEXT,
     told    INTEGER NOT NULL,
     last    TEXT
+) STRICT;
+
+-- Schedules: jobs that are submitted again and again, by the calendar.
+
+-- What is looked for stands in columns, the rest as JSON: `said` is what people and deployments say about a schedule,
+-- `standing` what it did and will do; only the latter is written when it is fired. No group or owner is an empty one.
+CREATE TABLE schedule (
+    id          BLOB    NOT NULL PRIMARY KEY,
+    "group"     TEXT    NOT NULL,
+    owner       TEXT    NOT NULL,
+    name        TEXT    NOT NULL,
+    task        TEXT    NOT NULL,
+    declared_by TEXT,
+    next        INTEGER,
+    due         INTEGER,
+    said        TEXT    NOT NULL,
+    standing    TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX schedule_by_key ON schedule ("group", owner, name);
+CREATE INDEX schedule_due ON schedule (due) WHERE due IS NOT NULL;
+CREATE INDEX schedule_declared ON schedule (declared_by) WHERE declared_by IS NOT NULL;
+
+-- What became of the times of a schedule, the last ones only. No time has two jobs.
+CREATE TABLE schedule_run (
+    schedule BLOB    NOT NULL,
+    number   INTEGER NOT NULL,
+    time     INTEGER NOT NULL,
+    count    INTEGER NOT NULL,
+    kind     INTEGER NOT NULL,
+    at       INTEGER NOT NULL,
+    late     INTEGER NOT NULL,
+    job      BLOB,
+    why      TEXT,
+    PRIMARY KEY (schedule, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX schedule_run_once ON schedule_run (schedule, time) WHERE job IS NOT NULL;
+
+-- What happened to schedules, for those who follow them; the last ones only.
+CREATE TABLE schedule_event (
+    number  INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    "group" TEXT    NOT NULL,
+    owner   TEXT    NOT NULL,
+    name    TEXT    NOT NULL,
+    kind    INTEGER NOT NULL,
+    at      INTEGER NOT NULL
 ) STRICT;

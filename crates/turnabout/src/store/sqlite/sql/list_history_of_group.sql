@@ -1,18 +1,7 @@
--- One group's ended jobs that match, newest first, with the columns of get_live.sql.
--- Walks `history_by_group` from the cursor down, a page at a time. Reads only.
+-- One group's ended jobs that match list_filter.sql, which follows, with the columns of get_live.sql.
+-- Walks `history_by_group`. Reads only.
 SELECT id, task, "group", owner, queue, priority, state, reason, 0, NULL, seq, NULL, executor, claim, attempts,
        interruptions, losses, items, submitted, expires, started, finished, parent, unique_key, meta, args, error,
        result, error_message, error_code, NULL, NULL, subject, prepared
 FROM job_history INDEXED BY history_by_group
-WHERE id < ?1
-  AND (?2 IS NULL OR state IN (SELECT value FROM json_each(?2)))
-  AND (?3 IS NULL OR task = ?3)
-  AND "group" = ?4
-  AND (?5 IS NULL OR owner = ?5)
-  AND (?6 IS NULL OR queue = ?6)
-  AND (?8 IS NULL OR instr(lower(subject), lower(?8)) > 0)
-  AND (?9 IS NULL OR submitted >= ?9)
-  AND (?10 IS NULL OR submitted < ?10)
-  AND id >= ?11
-ORDER BY id DESC
-LIMIT ?7
+WHERE "group" = ?4 AND

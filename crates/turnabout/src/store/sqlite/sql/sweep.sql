@@ -1,2 +1,2 @@
--- Removes the entries of a stream that were taken: all up to its mark. Walks `ready`, these entries only.
+-- Removes the entries of a stream that were taken: all up to its cursor. Walks `ready`, these entries only.
 DELETE FROM ready WHERE stream = ?1 AND seq <= ?2

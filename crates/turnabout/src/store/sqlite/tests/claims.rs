@@ -1,7 +1,5 @@
 //! Claims stand beside the rows of their jobs until more is written about these.
 
-use std::collections::BTreeMap;
-
 use super::life::{Hand, advance, one};
 use super::*;
 use crate::job::Claim;
@@ -96,71 +94,4 @@ async fn a_job_that_was_taken_no_longer_expires() {
     let expired = store.change(Which::Expired(10), Event::Expire).await.expect("looked");
     let expired: Vec<_> = expired.iter().map(|changed| changed.job.id).collect();
     assert_eq!(expired, ids[1..]);
-}
-
-/// Makes a file what it would be by the first schema, in which all claims stand in rows.
-fn go_back(path: &Path) {
-    let file = Connection::open(path).expect("it opens");
-    let beside: i64 = file
-        .query_row("SELECT count(*) FROM claim", [], |row| row.get(0))
-        .expect("counted");
-    assert_eq!(beside, 0);
-    file.execute_batch("DROP VIEW live; DROP TABLE claim; PRAGMA user_version = 1")
-        .expect("it is as before");
-}
-
-#[tokio::test]
-async fn a_file_of_before_is_brought_up_to_date_with_all_that_is_in_it() {
-    let folder = folder();
-    let path = folder.path().join("jobs.db");
-    let (ids, jobs, executor) = {
-        let store = SqliteStore::open(path.to_str().expect("a path"), manual())
-            .await
-            .expect("a store");
-        let mut hand = Hand::of(&store).await;
-        let mut new: Vec<_> = (0..4).map(|_| job("a", "mail")).collect();
-        new[3].when = When::After(Duration::from_mins(1));
-        let ids = submit(&store, new).await;
-        let jobs = hand.take(2).await;
-        hand.start(&jobs[0]).await;
-        hand.start(&jobs[1]).await;
-        let cancelled = store.change(Which::Ids(vec![ids[1]]), Event::Cancel).await;
-        assert!(cancelled.expect("changed")[0].outcome.is_ok());
-        (ids, jobs, hand.executor)
-    };
-    go_back(&path);
-    Connection::open(&path)
-        .and_then(|file| file.execute("UPDATE executor SET seen = 0", []))
-        .expect("it was long ago");
-    let store = SqliteStore::open(path.to_str().expect("a path"), manual())
-        .await
-        .expect("it is brought up to date");
-    let held = store.heartbeat(executor, 1).await.expect("a beat").held;
-    // Ids of one millisecond are in no order.
-    let held: BTreeMap<_, _> = held.iter().map(|held| (held.0, held.2)).collect();
-    assert_eq!(held, BTreeMap::from([(ids[0], false), (ids[1], true)]));
-    let mut hand = Hand::of(&store).await;
-    let taken: Vec<_> = hand.take(4).await.iter().map(|job| job.id).collect();
-    assert_eq!(taken, [ids[2]], "the others are held, or parked");
-    assert!(one(&store, ids[3]).await.due.is_some());
-    hand.executor = executor;
-    assert_eq!(hand.settle(&jobs[0], Event::Succeed, false).await, Settled::Done);
-    assert_eq!(hand.settle(&jobs[1], Event::Succeed, true).await, Settled::Done);
-    assert_eq!(claims(&store).await, (1, 0));
-}
-
-#[tokio::test]
-async fn a_file_of_before_is_left_alone_while_an_older_program_may_run_on_it() {
-    let folder = folder();
-    let path = folder.path().join("jobs.db");
-    {
-        let store = file(&path).await;
-        Hand::of(&store).await;
-    }
-    go_back(&path);
-    let refused = SqliteStore::open(path.to_str().expect("a path"), StoreOptions::default()).await;
-    let error = refused.expect_err("somebody runs on it").to_string();
-    assert!(error.contains("stop that, wait for a minute"), "{error}");
-    let found = Connection::open(&path).and_then(|c| c.pragma_query_value(None, "user_version", |row| row.get(0)));
-    assert_eq!(found, Ok(1));
 }

@@ -49,6 +49,11 @@ impl Hand {
         }
     }
 
+    /// Gives those another chance who gave nothing.
+    pub(super) fn forgive(&mut self) {
+        self.turns.forgive();
+    }
+
     pub(super) async fn try_take(&mut self, want: u32) -> Result<Taken> {
         let take = self.ask(want, &["mail", "pdf"]);
         let taken = self.store.take(take).await?;

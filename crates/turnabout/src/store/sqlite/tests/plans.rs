@@ -1,7 +1,5 @@
 //! How the statements go about their work: by which index, and at what cost.
 
-use rusqlite::StatementStatus;
-
 use super::*;
 
 /// How `SQLite` would go about a statement.
@@ -25,6 +23,9 @@ async fn no_hot_statement_walks_a_table() {
                 Ok([
                     ("peek", plan(c, sql!("peek"))),
                     ("heads", plan(c, sql!("heads"))),
+                    ("peek_tasks", plan(c, sql!("peek_tasks"))),
+                    ("handover", plan(c, sql!("handover"))),
+                    ("streams_pause", plan(c, sql!("streams_pause"))),
                     ("forget_held", plan(c, sql!("forget_held"))),
                     ("sweep", plan(c, sql!("sweep"))),
                     ("ahead", plan(c, sql!("ahead"))),
@@ -39,8 +40,12 @@ async fn no_hot_statement_walks_a_table() {
                     ("expired", plan(c, sql!("expired"))),
                     ("held_by", plan(c, sql!("held_by"))),
                     ("key_holder", plan(c, sql!("key_holder"))),
-                    ("list_history_of_group", plan(c, sql!("list_history_of_group"))),
-                    ("list_live", plan(c, sql!("list_live"))),
+                    ("list_live", plan(c, sql!("list_live", "list_filter"))),
+                    ("list_history", plan(c, sql!("list_history", "list_filter"))),
+                    (
+                        "list_history_of_group",
+                        plan(c, sql!("list_history_of_group", "list_filter")),
+                    ),
                     ("prune", plan(c, sql!("prune"))),
                 ])
             })
@@ -56,7 +61,7 @@ async fn no_hot_statement_walks_a_table() {
     assert!(
         empty[0]
             .1
-            .contains("COVERING INDEX streams (queue=? AND (group,lane,task)>(?,?,?))"),
+            .contains("COVERING INDEX takeable (queue=? AND task=? AND (group,lane)>(?,?))"),
         "{}",
         empty[0].1
     );
@@ -77,35 +82,34 @@ async fn no_hot_statement_walks_a_table() {
     assert_eq!(look(store).await, empty, "plans do not flip");
 }
 
-#[tokio::test]
-async fn jobs_of_unknown_tasks_are_stepped_over_at_a_cost_that_does_not_grow_with_their_number() {
-    let mut steps = Vec::new();
-    for unknown in [10, 3000] {
-        let store = memory().await;
-        for group in ["a", "b", "c"] {
-            let mut jobs: Vec<NewJob> = (0..unknown).map(|_| job(group, "alien")).collect();
-            jobs.push(job(group, "mail"));
-            submit(&store, jobs).await;
-        }
-        let found = store
-            .write("peeking", |tx| {
-                let settings = tx.settings()?;
-                let look = peek::Look {
-                    ring: &crate::turn::Ring::default(),
-                    tasks: &crate::turn::Tasks::from_iter(["mail".into()]),
-                    settings: &settings,
-                    benched: &std::collections::BTreeSet::new(),
-                    window: 10,
-                };
-                let peeked = look.peek(tx.connection, "default")?;
-                let statement = tx.connection.prepare_cached(sql!("peek"))?;
-                Ok((peeked, statement.get_status(StatementStatus::VmStep)))
-            })
-            .await
-            .expect("peeked");
-        let streams: Vec<usize> = found.0.groups.iter().map(|g| g.streams.len()).collect();
-        assert_eq!((streams.as_slice(), found.0.complete), ([2, 2, 2].as_slice(), true));
-        steps.push(found.1);
+/// How many columns the program of a statement reads.
+fn columns(connection: &Connection, sql: &str) -> usize {
+    let mut statement = connection.prepare(&format!("EXPLAIN {sql}")).expect(sql);
+    let mut rows = statement.raw_query();
+    let mut columns = 0;
+    while let Some(row) = rows.next().expect("a program") {
+        columns += usize::from(row.get::<_, String>(1).expect("a name") == "Column");
     }
-    assert_eq!(steps[0], steps[1]);
+    columns
+}
+
+#[tokio::test]
+async fn a_count_reads_no_column_that_only_its_list_needs() {
+    let store = memory().await;
+    let look = |tx: &mut Tx<'_>| {
+        let lists = [
+            sql!("list_live", "list_filter"),
+            sql!("list_history", "list_filter"),
+            sql!("list_history_of_group", "list_filter"),
+        ];
+        Ok(lists.map(|sql| {
+            (
+                columns(tx.connection, sql),
+                columns(tx.connection, &read::counting(sql)),
+            )
+        }))
+    };
+    for (list, count) in store.write("looking", look).await.expect("looked") {
+        assert!(count + 20 < list, "{count} of {list}");
+    }
 }

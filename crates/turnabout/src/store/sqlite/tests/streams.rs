@@ -1,17 +1,23 @@
 //! The streams agree with the jobs, whatever happens to those.
 
 use super::life::{Hand, advance};
-use super::standing::{stand, taken};
+use super::standby::{stand, taken};
 use super::*;
+use crate::store::Setting;
 
 /// How many things are wrong with the streams: each is counted by a query that should find nothing.
-const FAULTS: [(&str, &str); 7] = [
+const FAULTS: [(&str, &str); 8] = [
     (
         "streams whose counts are wrong",
         "SELECT count(*) FROM stream s
          WHERE jobs < 1
-            OR jobs <> (SELECT count(*) FROM ready r WHERE r.stream = s.id AND r.seq > s.mark)
-            OR dead <> (SELECT count(*) FROM ready r WHERE r.stream = s.id AND r.seq <= s.mark)",
+            OR jobs <> (SELECT count(*) FROM ready r WHERE r.stream = s.id AND r.seq > s.cursor)
+            OR dead <> (SELECT count(*) FROM ready r WHERE r.stream = s.id AND r.seq <= s.cursor)",
+    ),
+    (
+        "streams that are paused though their group is not, or the other way round",
+        "SELECT count(*) FROM stream s
+         WHERE paused <> EXISTS (SELECT 1 FROM group_setting g WHERE g.\"group\" = s.\"group\" AND g.paused)",
     ),
     (
         "entries of no stream",
@@ -19,7 +25,7 @@ const FAULTS: [(&str, &str); 7] = [
     ),
     (
         "entries whose job is elsewhere",
-        "SELECT count(*) FROM stream s JOIN ready r ON r.stream = s.id AND r.seq > s.mark LEFT JOIN job j ON j.id = r.id
+        "SELECT count(*) FROM stream s JOIN ready r ON r.stream = s.id AND r.seq > s.cursor LEFT JOIN job j ON j.id = r.id
          WHERE (j.queue, j.\"group\", j.lane, j.task, j.seq) IS NOT (s.queue, s.\"group\", s.lane, s.task, r.seq)",
     ),
     (
@@ -65,7 +71,7 @@ async fn streams_agree_with_jobs_whatever_happens() {
     for step in 0..600 {
         let any = |random: &mut fastrand::Rng, ids: &[JobId]| random.choice(ids.iter().copied()).unwrap_or_default();
         let priority = random.choice([Priority::High, Priority::Normal, Priority::Low]);
-        let what = random.u8(..11);
+        let what = random.u8(..12);
         match what {
             0 | 1 => {
                 let jobs = (0..random.usize(1..30)).map(|_| {
@@ -124,6 +130,14 @@ async fn streams_agree_with_jobs_whatever_happens() {
                 alone.priority = priority;
                 ids.extend(submit(&store, vec![alone]).await);
                 held.extend(taken(standing).await.jobs);
+            }
+            10 => {
+                let paused = GroupSettings {
+                    paused: random.bool(),
+                    ..GroupSettings::default()
+                };
+                let group = random.choice(["g0", "g2"]).unwrap_or("g0").to_owned();
+                store.set(Setting::Group(group, paused)).await.expect("set");
             }
             _ => {
                 if random.u8(..10) == 0 {

@@ -2,12 +2,12 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::desk::Tx;
+use super::apply::{self, Left, Live};
 use super::fault::Fault;
 use super::hooks;
 use super::rows::{bytes, code, find, micros, moment, optional_code, uuid};
 use super::streams::{Entering, Key};
-use super::writing::{self, Left, Live};
+use super::tx::Tx;
 use crate::clock::until;
 use crate::job::{JobId, Priority, Reason, State};
 use crate::lifecycle::{Event, Place, Policy, Standing, decide};
@@ -43,13 +43,13 @@ pub(super) fn change_one(tx: &mut Tx<'_>, id: JobId, event: &Event, policy: &Pol
     if let Ok(change) = &outcome {
         hooks::note_change(tx, &found.job, change)?;
         if found.ended {
-            writing::write_ended(tx, &found, change)?;
+            apply::write_ended(tx, &found, change)?;
         } else {
             let left = Left {
                 started: found.job.started,
                 ..Left::default()
             };
-            writing::write(tx, &Live::from(&found), change, &left)?;
+            apply::write(tx, &Live::from(&found), change, &left)?;
         }
         if change.cancelling && change.place == Place::Held {
             tx.cancel(id);
@@ -65,7 +65,7 @@ pub(super) fn promote(tx: &mut Tx<'_>, limit: u32) -> Result<Promoted, Fault> {
     let due = due(tx, limit)?;
     let mut promoted = Promoted::default();
     if !due.is_empty() {
-        let mut seq = writing::next_seq(tx, due.len())? - due.len() as i64;
+        let mut seq = apply::next_seq(tx, due.len())? - due.len() as i64;
         let mut entering = Entering::default();
         for (id, standing, [queue, group, task]) in &due {
             let id = *id;

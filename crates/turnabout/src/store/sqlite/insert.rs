@@ -6,12 +6,12 @@ use foldhash::HashMap;
 use jiff::Timestamp;
 use rusqlite::{CachedStatement, OptionalExtension, params};
 
-use super::desk::Tx;
 use super::fault::Fault;
 use super::limits::Quotas;
 use super::rows::{bytes, code, meta_text, micros, uuid};
-use super::serving;
+use super::standby::handover;
 use super::streams::{Entering, Key};
+use super::tx::Tx;
 use crate::clock::{after, until};
 use crate::error::{Error, Result};
 use crate::job::{JobId, Lane, Priority, State};
@@ -24,7 +24,7 @@ struct Defaults {
     max_unfinished: Option<u32>,
 }
 
-pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>, Fault> {
+pub(super) fn insert(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>, Fault> {
     if jobs.is_empty() {
         return Ok(Vec::new());
     }
@@ -85,7 +85,7 @@ pub(super) fn submit(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
                     task: common.task,
                 };
                 // Where one job comes alone, there may be nothing to choose.
-                if jobs.len() > 1 || !serving::serve(tx, job, key, priority, seq)? {
+                if jobs.len() > 1 || !handover::hand_over(tx, job, key, priority, seq)? {
                     entering.add(tx, key, seq, job.id)?;
                     tx.ready(&job.task);
                 }

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use rusqlite::{Row, params};
 
-use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{bytes, find, job, micros, moment};
 use super::settings;
+use super::tx::Tx;
 use crate::job::{Job, JobId, State};
 use crate::store::{Counts, Filter, Standpoint};
 
@@ -22,44 +22,44 @@ pub(super) fn get(tx: &mut Tx<'_>, ids: &[JobId]) -> Result<Vec<Job>, Fault> {
 }
 
 pub(super) fn list(tx: &mut Tx<'_>, filter: &Filter) -> Result<Vec<Job>, Fault> {
-    let wanted = |ended: bool| filter.states.is_empty() || filter.states.iter().any(|s| s.is_final() == ended);
     let mut jobs = Vec::new();
-    if wanted(false) {
-        page(tx, filter, sql!("list_live"), &mut jobs)?;
-    }
-    if wanted(true) {
-        let sql = match filter.group {
-            Some(_) => sql!("list_history_of_group"),
-            None => sql!("list_history"),
-        };
-        page(tx, filter, sql, &mut jobs)?;
+    for sql in lists(filter) {
+        walk(tx, filter, sql, |row| {
+            jobs.push(job(row)?);
+            Ok(())
+        })?;
     }
     jobs.sort_unstable_by_key(|job| std::cmp::Reverse(job.id));
     jobs.truncate(filter.limit as usize);
     Ok(jobs)
 }
 
-fn page(tx: &Tx<'_>, filter: &Filter, sql: &str, jobs: &mut Vec<Job>) -> Result<(), Fault> {
-    walk(tx, filter, sql, |row| {
-        jobs.push(job(row)?);
-        Ok(())
-    })
-}
-
 /// How many jobs match, up to the filter's limit.
 pub(super) fn count(tx: &mut Tx<'_>, filter: &Filter) -> Result<u64, Fault> {
     let mut count = 0;
-    let ended = match filter.group {
-        Some(_) => sql!("count_history_of_group"),
-        None => sql!("count_history"),
-    };
-    for sql in [sql!("count_live"), ended] {
-        walk(tx, filter, sql, |row| {
+    for sql in lists(filter) {
+        walk(tx, filter, &counting(sql), |row| {
             count += row.get::<_, i64>(0)? as u64;
             Ok(())
         })?;
     }
     Ok(count.min(u64::from(filter.limit)))
+}
+
+/// Counts what a list would find. `SQLite` reads no column for it that only the list needs.
+pub(super) fn counting(list: &str) -> String {
+    format!("SELECT count(*) FROM ({list})")
+}
+
+/// The statements that find what matches.
+fn lists(filter: &Filter) -> impl Iterator<Item = &'static str> {
+    let wanted = |ended: bool| filter.states.is_empty() || filter.states.iter().any(|s| s.is_final() == ended);
+    let live = wanted(false).then_some(sql!("list_live", "list_filter"));
+    let ended = wanted(true).then_some(match filter.group {
+        Some(_) => sql!("list_history_of_group", "list_filter"),
+        None => sql!("list_history", "list_filter"),
+    });
+    live.into_iter().chain(ended)
 }
 
 fn walk(

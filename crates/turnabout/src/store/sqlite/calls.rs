@@ -1,53 +1,46 @@
-//! The way to a thread that runs verbs: a bounded line, in which callers wait for their answers.
+//! The queue of calls to a thread that runs verbs. It is bounded, and callers wait for their answers.
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
-use super::desk::Tx;
 use super::fault::{Broken, Fault};
-use super::orders::Order;
+use super::standby::IdleTake;
+use super::tx::Tx;
 use crate::error::{Error, Result};
 use crate::store::{Stood, Take};
 
-/// So many callers may stand in line; further ones wait before they get in.
-const LINE: usize = 1024;
+/// So many calls may wait in the queue; further callers wait before it.
+const CAPACITY: usize = 1024;
 
-/// What is sent through the line.
-pub(super) enum Sent {
-    Verb(Box<dyn Verb>),
-    /// An executor stands by from now on.
-    Order(Box<Order>),
-    /// Whoever gave the order with this number wants it back.
+/// What is sent to the thread.
+pub(super) enum Message {
+    Call(Box<dyn Call>),
+    /// An executor found nothing, and leaves its take with the thread.
+    StandBy(Box<IdleTake>),
+    /// The executor wants the idle take with this number back.
     Recall(u64),
 }
 
-/// A verb on its way through the line.
-pub(super) trait Verb: Send {
-    /// Whether a job of its may go to an executor that stands by before the disk keeps it.
-    fn may_run_ahead(&self) -> bool;
+/// A verb on its way through the queue.
+pub(super) trait Call: Send {
     /// Runs it; says whether what it wrote is to be kept.
     fn run(&mut self, tx: &mut Tx<'_>) -> bool;
     /// Tells the caller, once it is known what became of the transaction.
     fn answer(self: Box<Self>, end: Result<(), Broken>);
 }
 
-struct Call<T, F> {
+struct Pending<T, F> {
     doing: &'static str,
     verb: Option<F>,
     outcome: Option<Result<T, Fault>>,
-    ahead: bool,
     reply: oneshot::Sender<Result<T>>,
 }
 
-impl<T, F> Verb for Call<T, F>
+impl<T, F> Call for Pending<T, F>
 where
     T: Send,
     F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send,
 {
-    fn may_run_ahead(&self) -> bool {
-        self.ahead
-    }
-
     fn run(&mut self, tx: &mut Tx<'_>) -> bool {
         self.outcome = self.verb.take().map(|verb| verb(tx));
         matches!(self.outcome, Some(Ok(_)))
@@ -73,54 +66,44 @@ pub(super) fn told<T>(doing: &'static str, outcome: Option<Result<T, Fault>>, en
     }
 }
 
-/// The way to a thread. It ends when all of these are gone.
+/// The callers' end of the queue. The thread ends when all of these are gone.
 #[derive(Clone)]
-pub(super) struct Line {
-    sender: mpsc::Sender<Sent>,
+pub(super) struct CallQueue {
+    sender: mpsc::Sender<Message>,
 }
 
-impl std::fmt::Debug for Line {
+impl std::fmt::Debug for CallQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Line")
+        f.write_str("CallQueue")
     }
 }
 
-/// A new line, and its other end.
-pub(super) fn line() -> (Line, mpsc::Receiver<Sent>) {
-    let (sender, receiver) = mpsc::channel(LINE);
-    (Line { sender }, receiver)
+/// A new queue, and the thread's end of it.
+pub(super) fn call_queue() -> (CallQueue, mpsc::Receiver<Message>) {
+    let (sender, receiver) = mpsc::channel(CAPACITY);
+    (CallQueue { sender }, receiver)
 }
 
-impl Line {
+impl CallQueue {
     /// Runs a verb on the thread and waits for its answer.
     pub(super) async fn call<T, F>(&self, doing: &'static str, verb: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
     {
-        self.call_ahead(doing, false, verb).await
-    }
-
-    /// As [`Line::call`]. If it is alone and `ahead`, a job of its may go to an executor before the disk keeps it; the answer
-    /// comes after that, as always.
-    pub(super) async fn call_ahead<T, F>(&self, doing: &'static str, ahead: bool, verb: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
-    {
-        let (call, answer) = Self::prepare(doing, ahead, verb);
+        let (call, answer) = Self::prepare(doing, verb);
         let gone = || Broken::closed().told(doing);
         self.sender.send(call).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 
-    /// As [`Line::call`], for a thread that may block.
+    /// As [`CallQueue::call`], for a thread that may block.
     pub(super) fn call_blocking<T, F>(&self, doing: &'static str, verb: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
     {
-        let (call, answer) = Self::prepare(doing, false, verb);
+        let (call, answer) = Self::prepare(doing, verb);
         let gone = || Broken::closed().told(doing);
         self.sender.blocking_send(call).map_err(|_| gone())?;
         answer.blocking_recv().map_err(|_| gone())?
@@ -128,44 +111,43 @@ impl Line {
 
     /// Leaves a take with the thread until it brings something, or until it is recalled.
     pub(super) async fn stand_by(&self, take: Take, until: BoxFuture<'_, ()>) -> Result<Stood> {
-        let gone = || Broken::closed().told(super::orders::DOING);
-        let (order, mut answer) = Order::new(take);
-        let number = order.number;
+        let gone = || Broken::closed().told(super::standby::DOING);
+        let (take, mut answer) = IdleTake::new(take);
+        let number = take.number;
         self.sender
-            .send(Sent::Order(Box::new(order)))
+            .send(Message::StandBy(Box::new(take)))
             .await
             .map_err(|_| gone())?;
         let came = tokio::select! {
             biased;
             came = &mut answer => came,
             () = until => {
-                // By the same way as the order, so that one of them is first: either it is still there, or has been served.
-                self.sender.send(Sent::Recall(number)).await.map_err(|_| gone())?;
+                // Through the same queue, so that the thread either still has the take, or has answered it.
+                self.sender.send(Message::Recall(number)).await.map_err(|_| gone())?;
                 answer.await
             }
         };
         came.map_err(|_| gone())?
     }
 
-    /// How many verbs stand in line.
+    /// How many calls wait.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.sender.max_capacity() - self.sender.capacity()
     }
 
-    fn prepare<T, F>(doing: &'static str, ahead: bool, verb: F) -> (Sent, oneshot::Receiver<Result<T>>)
+    fn prepare<T, F>(doing: &'static str, verb: F) -> (Message, oneshot::Receiver<Result<T>>)
     where
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let call = Call {
+        let call = Pending {
             doing,
             verb: Some(verb),
             outcome: None,
-            ahead,
             reply,
         };
-        (Sent::Verb(Box::new(call)), answer)
+        (Message::Call(Box::new(call)), answer)
     }
 }

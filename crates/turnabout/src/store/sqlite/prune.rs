@@ -1,17 +1,16 @@
-//! Housekeeping: shared accounts, and forgetting what is past its time.
+//! Forgetting what is past its time.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use rusqlite::params;
 
-use super::desk::Tx;
 use super::fault::Fault;
 use super::hooks;
 use super::rows::{self, micros};
+use super::tx::Tx;
 use crate::hook::{Hook, OWED_KEPT};
 use crate::job::Job;
-use crate::turn::Charge;
 
 /// So many jobs are forgotten in one transaction.
 pub(super) const PRUNED_AT_ONCE: u32 = 5_000;
@@ -19,19 +18,6 @@ pub(super) const PRUNED_AT_ONCE: u32 = 5_000;
 const ACCOUNT_KEPT: Duration = Duration::from_hours(1);
 /// So many free pages are given back to the disk in one transaction.
 const PAGES_AT_ONCE: u32 = 1_000;
-
-pub(super) fn share(tx: &mut Tx<'_>, kind: &str, charges: &[Charge]) -> Result<Vec<(String, f64)>, Fault> {
-    let mut statement = tx.connection.prepare_cached(sql!("account"))?;
-    let mut accounts = Vec::with_capacity(charges.len());
-    for charge in charges {
-        let spent = statement.query_row(
-            params![kind, charge.group, charge.floor, charge.add, micros(tx.now)],
-            |row| row.get(0),
-        )?;
-        accounts.push((charge.group.clone(), spent));
-    }
-    Ok(accounts)
-}
 
 /// Forgets a part of what is past its time; says how many jobs that were.
 pub(super) fn prune(tx: &mut Tx<'_>) -> Result<u64, Fault> {

@@ -1,4 +1,4 @@
-//! A new job straight into the hands of an executor that stands by.
+//! A new job straight to an idle executor.
 //!
 //! Most jobs of a system that is not busy come alone, while an executor waits for them. Such a job would enter a stream,
 //! be found there by the executor's take and leave the stream again, all in one transaction. Where it is the only one that
@@ -6,34 +6,41 @@
 
 use rusqlite::params;
 
-use super::desk::Tx;
-use super::fault::Fault;
-use super::orders::Order;
-use super::rows::{bytes, micros, moment};
-use super::settings;
-use super::streams::Key;
-use super::taking;
+use super::IdleTake;
 use crate::job::{Claimed, Priority, State};
 use crate::lifecycle::{Event, Policy, Standing, decide};
+use crate::store::sqlite::fault::Fault;
+use crate::store::sqlite::peek::names;
+use crate::store::sqlite::rows::{bytes, micros, moment};
+use crate::store::sqlite::settings;
+use crate::store::sqlite::streams::Key;
+use crate::store::sqlite::take;
+use crate::store::sqlite::tx::Tx;
 use crate::store::{NewJob, Taken};
 use crate::turn::{Candidate, Peeked, Ring, Round, Stream, interleave};
 
-/// Gives a job that was just stored to an executor that stands by. If it cannot be (says so), it has to be put into its
-/// stream, and whoever it may concern looks there.
-pub(super) fn serve(tx: &mut Tx<'_>, job: &NewJob, key: Key<'_>, priority: Priority, seq: i64) -> Result<bool, Fault> {
-    let Some(order) = tx.standing(key.queue, key.task) else {
+/// Gives a job that was just stored to an idle executor, and says whether it did. If not, the job has to go into its stream, where
+/// the takes of idle executors find it.
+pub(in crate::store::sqlite) fn hand_over(
+    tx: &mut Tx<'_>,
+    job: &NewJob,
+    key: Key<'_>,
+    priority: Priority,
+    seq: i64,
+) -> Result<bool, Fault> {
+    let Some(idle) = tx.idle_take(key.queue, key.task) else {
         return Ok(false);
     };
-    let Some((version, ring)) = glance(tx, order)? else {
+    let Some((version, ring)) = look(tx, idle)? else {
         return Ok(false);
     };
     let settings = tx.settings_of(version)?;
     let paused = settings.group(key.group).paused || settings.task(key.task).paused;
     let capped = settings::caps(&settings, key.group, key.task).next().is_some();
-    if paused || capped || order.take.turns.benched().contains(key.group) {
+    if paused || capped || idle.take.turns.benched().contains(key.group) {
         return Ok(false);
     }
-    let job = claimed(tx, job, key, priority, seq, order.take.number);
+    let job = claimed(tx, job, key, priority, seq, idle.take.number);
     let new = Standing {
         state: State::Waiting,
         ready: true,
@@ -42,34 +49,34 @@ pub(super) fn serve(tx: &mut Tx<'_>, job: &NewJob, key: Key<'_>, priority: Prior
     let Ok(change) = decide(&new, &Event::Claim, &Policy::default(), 0.0) else {
         return Ok(false);
     };
-    // From here on the order's memory of turns is in the round: it is answered in any case.
+    // From here on the memory of turns is in the round: the idle take is answered in any case.
     let mut round = Round::begin(
-        order.begin(),
+        idle.begin(),
         &ring,
         alone(key),
-        order.take.want,
-        &order.take.tasks,
+        idle.take.want,
+        &idle.take.tasks,
         &settings,
     );
     let picks = round.picks();
     if picks.is_empty() {
-        order.withdraw(round.end());
+        idle.withdraw(round.end());
         return Ok(false);
     }
     if round.ring != ring {
-        taking::move_ring(tx, &order.take.kind, &round.ring)?;
+        take::move_ring(tx, &idle.take.kind, &round.ring)?;
     }
     let mut statement = tx.connection.prepare_cached(sql!("claim"))?;
-    taking::claim(&mut statement, job.id, order.take.executor, job.number, &change)?;
+    take::claim(&mut statement, job.id, idle.take.executor, job.number, &change)?;
     let jobs = vec![job];
     round.took(&picks, &jobs);
-    order.serve(Taken {
+    idle.hand_over(Taken {
         jobs: interleave(jobs, &picks),
         found: round.found,
         turns: round.end(),
         settings,
     });
-    tx.served();
+    tx.handed_over();
     Ok(true)
 }
 
@@ -96,21 +103,23 @@ fn claimed(tx: &Tx<'_>, job: &NewJob, key: Key<'_>, priority: Priority, seq: i64
     }
 }
 
-/// The version of the settings and the place in the ring, if the executor is registered and nothing else is ready in any
-/// of its queues.
-fn glance(tx: &Tx<'_>, order: &Order) -> Result<Option<(i64, Ring)>, Fault> {
-    let take = &order.take;
-    let mut statement = tx.connection.prepare_cached(sql!("glance"))?;
+/// The version of the settings and the place in the ring, if the executor is registered and nothing else is ready that it may
+/// take.
+fn look(tx: &Tx<'_>, idle: &IdleTake) -> Result<Option<(i64, Ring)>, Fault> {
+    let take = &idle.take;
+    let mut statement = tx.connection.prepare_cached(sql!("handover"))?;
+    let tasks = names(take.tasks.iter());
     let mut seen = None;
     for queue in &take.queues {
         let (registered, busy): (bool, bool);
-        (registered, busy, seen) = statement.query_row(params![bytes(&take.executor), take.kind, queue], |row| {
-            let ring = Ring {
-                place: row.get::<_, Option<_>>(2)?.unwrap_or_default(),
-                left: row.get::<_, Option<_>>(3)?.unwrap_or_default(),
-            };
-            Ok((row.get(0)?, row.get(4)?, Some((row.get(1)?, ring))))
-        })?;
+        (registered, busy, seen) =
+            statement.query_row(params![bytes(&take.executor), take.kind, queue, tasks], |row| {
+                let ring = Ring {
+                    place: row.get::<_, Option<_>>(2)?.unwrap_or_default(),
+                    left: row.get::<_, Option<_>>(3)?.unwrap_or_default(),
+                };
+                Ok((row.get(0)?, row.get(4)?, Some((row.get(1)?, ring))))
+            })?;
         if !registered || busy {
             return Ok(None);
         }

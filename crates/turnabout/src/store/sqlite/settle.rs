@@ -4,15 +4,15 @@ use jiff::SignedDuration;
 use rusqlite::{CachedStatement, OptionalExtension, params};
 use uuid::Uuid;
 
-use super::desk::Tx;
+use super::apply::{self, Left, Live};
 use super::fault::Fault;
 use super::rows::{self, bytes, micros};
-use super::writing::{self, Left, Live};
-use super::{hooks, settings};
+use super::tx::Tx;
+use super::{hooks, report, settings};
 use crate::hook;
 use crate::job::{Claim, JobId, State};
 use crate::lifecycle::Place;
-use crate::store::{Report, Settle, Settled};
+use crate::store::{Settle, Settled};
 
 /// A job that is held by the claim that was named.
 struct Held {
@@ -65,7 +65,7 @@ pub(super) fn start(
         let claim = Claim { executor, number };
         match fence(tx, id, claim)? {
             Some(held) if !held.cancelling => {
-                writing::move_claim(tx, id)?;
+                apply::move_claim(tx, id)?;
                 tx.connection.prepare_cached(sql!("start"))?.execute(params![
                     bytes(&id.0),
                     State::Running.code(),
@@ -95,7 +95,7 @@ pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result
         }
         let ended = quick && job.change.place == Place::History;
         answers.push(if ended && tx.retention.is_zero() && forget.job(executor, job)? {
-            forget_report(tx, job)?;
+            report::forget(tx, job)?;
             tx.changed(job.id);
             Settled::Done
         } else {
@@ -170,8 +170,8 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, keep: bool) -> Resu
         message: job.described.message.as_deref(),
         code: job.described.code.as_deref(),
     };
-    if keep && writing::finish(tx, &live, &job.change, &report)? {
-        forget_report(tx, job)?;
+    if keep && apply::finish(tx, &live, &job.change, &report)? {
+        report::forget(tx, job)?;
         tx.changed(job.id);
         return Ok(Settled::Done);
     }
@@ -189,34 +189,7 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, keep: bool) -> Resu
         seq: held.seq,
         ..live
     };
-    writing::write(tx, &live, &job.change, &report)?;
-    forget_report(tx, job)?;
+    apply::write(tx, &live, &job.change, &report)?;
+    report::forget(tx, job)?;
     Ok(Settled::Done)
-}
-
-fn forget_report(tx: &Tx<'_>, job: &Settle) -> Result<(), Fault> {
-    if job.reported {
-        tx.connection
-            .prepare_cached(sql!("forget_report"))?
-            .execute([bytes(&job.id.0)])?;
-    }
-    Ok(())
-}
-
-/// Writes how far held jobs are.
-pub(super) fn report(tx: &mut Tx<'_>, executor: Uuid, reports: &[Report]) -> Result<(), Fault> {
-    let mut statement = tx.connection.prepare_cached(sql!("report"))?;
-    for report in reports {
-        let written = statement.execute(params![
-            bytes(&report.id.0),
-            bytes(&executor),
-            report.number,
-            report.percent,
-            report.step,
-        ])?;
-        if written > 0 {
-            tx.changed(report.id);
-        }
-    }
-    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Standing orders: takes that the writer runs when jobs become ready.
+//! Idle takes: the writer runs them when jobs become ready.
 
 use futures_util::future::BoxFuture;
 use futures_util::poll;
@@ -148,7 +148,7 @@ async fn when_what_stored_its_job_is_undone_the_one_who_was_served_is_told() {
     let mut hand = Hand::of(&store).await;
     let standing = stand(&store, &mut hand, 4, &["mail"]).await;
     let undone = store.write("regretting", |tx| {
-        submitting::submit(tx, &[job("a", "mail")])?;
+        insert::insert(tx, &[job("a", "mail")])?;
         Err::<(), _>(crate::Error::Conflict("change of mind").into())
     });
     undone.await.expect_err("undone");
@@ -157,7 +157,7 @@ async fn when_what_stored_its_job_is_undone_the_one_who_was_served_is_told() {
     let standing = stand(&store, &mut hand, 4, &["mail"]).await;
     let spoiled = store.write("spoiling", |tx| {
         tx.connection.execute_batch(SPOIL)?;
-        submitting::submit(tx, &[job("a", "mail")])
+        insert::insert(tx, &[job("a", "mail")])
     });
     spoiled.await.expect_err("not committed");
     standing.await.expect_err("there is no job");
@@ -198,9 +198,9 @@ async fn what_one_does_not_want_is_for_the_next_and_the_rest_stays_ready() {
     assert_eq!(store.counts().await.expect("counts").ready, 1);
 }
 
-/// The order is recalled while the transaction is open in which it will be served.
+/// The take is recalled while the transaction is open in which it will be served.
 #[tokio::test]
-async fn an_order_that_is_recalled_while_it_is_served_brings_its_job() {
+async fn an_idle_take_that_is_recalled_while_a_job_is_handed_over_brings_that_job() {
     let store = memory().await;
     let mut hand = Hand::of(&store).await;
     let (enough, until) = tokio::sync::oneshot::channel::<()>();
@@ -216,7 +216,7 @@ async fn an_order_that_is_recalled_while_it_is_served_brings_its_job() {
         async move {
             store
                 .write("submitting", move |tx| {
-                    let submitted = submitting::submit(tx, &[job("a", "mail")])?;
+                    let submitted = insert::insert(tx, &[job("a", "mail")])?;
                     let _ = tell.send(());
                     let _ = wait.recv();
                     Ok(submitted)

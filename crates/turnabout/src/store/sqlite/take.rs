@@ -3,11 +3,11 @@
 use rusqlite::{CachedStatement, OptionalExtension, Row, Statement, params};
 use uuid::Uuid;
 
-use super::desk::Tx;
 use super::fault::Fault;
 use super::peek::Look;
 use super::rows::{bytes, code, meta, moment, optional_code, parent, uuid};
-use super::{members, settings, streams, writing};
+use super::tx::Tx;
+use super::{apply, executors, settings, streams};
 use crate::error::Error;
 use crate::group::Cap;
 use crate::job::{Claimed, JobId, Priority, Reason, State};
@@ -17,7 +17,7 @@ use crate::turn::{Peeked, Pick, Ring, Round, interleave};
 
 /// Takes what it can. The memory of turns is moved out of `take`.
 pub(super) fn take(tx: &mut Tx<'_>, take: &mut Take) -> Result<Taken, Fault> {
-    if !members::is_registered(tx, take.executor)? {
+    if !executors::is_registered(tx, take.executor)? {
         return Err(Error::LeaseLost.into());
     }
     let settings = tx.settings()?;
@@ -71,7 +71,7 @@ pub(super) fn take(tx: &mut Tx<'_>, take: &mut Take) -> Result<Taken, Fault> {
     for cap in &caps {
         let under = jobs.iter().filter(|job| is_under(cap, job)).count();
         if under > 0 {
-            writing::add_to_cap(tx, cap, under as i64)?;
+            apply::add_to_cap(tx, cap, under as i64)?;
         }
     }
     Ok(Taken {
@@ -136,7 +136,7 @@ struct Front {
     /// How many of its jobs stay.
     left: i64,
     /// The last job taken.
-    mark: i64,
+    cursor: i64,
 }
 
 impl<'a> Claims<'a> {
@@ -165,19 +165,19 @@ impl<'a> Claims<'a> {
         for head in heads {
             self.claim(&head)?;
             let front = &mut fronts[head.at];
-            front.mark = head.job.seq;
+            front.cursor = head.job.seq;
             front.left -= 1;
             front.dead += 1;
             jobs.push(head.job);
         }
-        for front in fronts.iter().filter(|front| front.mark > 0) {
+        for front in fronts.iter().filter(|front| front.cursor > 0) {
             let Front {
                 stream,
                 dead,
                 left,
-                mark,
+                cursor,
             } = *front;
-            streams::move_on(self.tx, &mut self.move_on, stream, left, mark, dead)?;
+            streams::move_on(self.tx, &mut self.move_on, stream, left, cursor, dead)?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
--- Unfinished jobs that match, counted up to a limit. Walks as list_live.sql does, with the same parameters. Reads only.
-SELECT count(*) FROM (SELECT 1 FROM live
-WHERE id < ?1
+-- What a list asks for, newest first: the rest of list_live.sql, list_history.sql and list_history_of_group.sql. A parameter that is
+-- NULL asks for nothing. Walks from the cursor (?1) down to the oldest id (?11), a page at a time.
+id < ?1
   AND (?2 IS NULL OR state IN (SELECT value FROM json_each(?2)))
   AND (?3 IS NULL OR task = ?3)
   AND (?4 IS NULL OR "group" = ?4)
@@ -10,4 +10,5 @@ WHERE id < ?1
   AND (?9 IS NULL OR submitted >= ?9)
   AND (?10 IS NULL OR submitted < ?10)
   AND id >= ?11
-LIMIT ?7)
+ORDER BY id DESC
+LIMIT ?7

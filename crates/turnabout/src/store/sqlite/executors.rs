@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 
-use super::changes;
-use super::desk::Tx;
+use super::change;
 use super::fault::Fault;
 use super::rows::{bytes, code, duration, micros, span, uuid};
+use super::tx::Tx;
 use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
 use crate::lifecycle::{Event, Policy};
@@ -161,7 +161,7 @@ pub(super) fn reap(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<u32, Fa
     let policies: HashMap<String, Policy> = tasks(tx, None)?.into_iter().map(|t| (t.name, t.policy)).collect();
     for (id, task) in &lost {
         let policy = policies.get(task).copied().unwrap_or_default();
-        changes::change_one(tx, *id, &Event::Lose, &policy)?;
+        change::change_one(tx, *id, &Event::Lose, &policy)?;
     }
     Ok(lost.len() as u32)
 }

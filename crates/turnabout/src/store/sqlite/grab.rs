@@ -2,16 +2,16 @@
 
 use uuid::Uuid;
 
-use super::desk::Tx;
+use super::apply::{self, Left, Live};
 use super::fault::Fault;
-use super::writing::{self, Left, Live};
-use super::{members, rows, settings};
+use super::tx::Tx;
+use super::{executors, rows, settings};
 use crate::error::Error;
 use crate::job::{Claim, Claimed, JobId, Lane};
 use crate::store::grabbed;
 
 pub(super) fn grab(tx: &mut Tx<'_>, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>, Fault> {
-    if !members::is_registered(tx, executor)? {
+    if !executors::is_registered(tx, executor)? {
         return Err(Error::LeaseLost.into());
     }
     let Some(found) = rows::find(tx.connection, id)?.filter(|found| !found.ended) else {
@@ -33,14 +33,14 @@ pub(super) fn grab(tx: &mut Tx<'_>, executor: Uuid, number: i64, id: JobId) -> R
         }
     }
     for cap in &caps {
-        writing::add_to_cap(tx, cap, 1)?;
+        apply::add_to_cap(tx, cap, 1)?;
     }
     let live = Live {
         claim: Some(Claim { executor, number }),
         // Should it be given back before it is done, it needs a place in its lane.
-        seq: writing::next_seq(tx, 1)?,
+        seq: apply::next_seq(tx, 1)?,
         ..Live::from(&found)
     };
-    writing::write(tx, &live, &change, &Left::default())?;
+    apply::write(tx, &live, &change, &Left::default())?;
     Ok(Some(Claimed::of(job, Lane::from(job.priority), number)))
 }

@@ -3,10 +3,10 @@
 use rusqlite::params;
 use uuid::Uuid;
 
-use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{bytes, code, micros, moment};
-use super::settling::{is_held_by, was_ended_by};
+use super::settle::{is_held_by, was_ended_by};
+use super::tx::Tx;
 use crate::job::{Claim, JobId};
 use crate::log::{Level, Line};
 use crate::store::{LogEnd, LogLines};

@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use rusqlite::params;
 
 use super::attempts;
-use super::desk::Tx;
 use super::fault::Fault;
 use super::rows::{Found, bytes, find, micros};
 use super::settings;
 use super::streams::{self, Key};
+use super::tx::Tx;
 use crate::clock::after;
 use crate::error::Error;
 use crate::group::Cap;

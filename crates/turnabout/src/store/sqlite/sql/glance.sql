@@ -1,8 +1,0 @@
--- What decides whether a new job may go straight to an executor that stands by: whether that is registered (?1), the
--- version of the settings, the place in the ring of its kind (?2), and whether anything is ready in a queue (?3).
--- By primary keys, and one entry of `streams`; in the transaction that then stores the job.
-SELECT EXISTS (SELECT 1 FROM executor WHERE incarnation = ?1),
-       (SELECT value FROM counter WHERE name = 'settings'),
-       (SELECT place FROM ring WHERE kind = ?2),
-       (SELECT left FROM ring WHERE kind = ?2),
-       EXISTS (SELECT 1 FROM stream INDEXED BY streams WHERE queue = ?3)

@@ -1,2 +1,0 @@
--- Nothing in a stream is dead any longer: a job comes in before its mark. By the primary key, after sweep.sql.
-UPDATE stream SET mark = 0, dead = 0 WHERE id = ?1

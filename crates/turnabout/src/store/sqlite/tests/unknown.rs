@@ -1,0 +1,151 @@
+//! What nobody here can take costs nothing: jobs of unknown tasks, and of paused groups. Measured by the steps of `SQLite`'s
+//! machine, which say how much was walked, on any computer.
+
+use rusqlite::StatementStatus;
+
+use super::life::Hand;
+use super::standby::{stand, taken};
+use super::*;
+use crate::store::Setting;
+
+/// Every statement of a take.
+const STATEMENTS: [&str; 12] = [
+    sql!("registered"),
+    sql!("settings_version"),
+    sql!("ring"),
+    sql!("peek_tasks"),
+    sql!("peek"),
+    sql!("ring_move"),
+    sql!("heads"),
+    sql!("claim"),
+    sql!("stream_move"),
+    sql!("stream_close"),
+    sql!("sweep"),
+    sql!("handover"),
+];
+
+/// The steps of these statements since they were last asked for.
+async fn steps(store: &SqliteStore) -> i32 {
+    let count = |tx: &mut Tx<'_>| {
+        let mut steps = 0;
+        for sql in STATEMENTS {
+            steps += tx.connection.prepare_cached(sql)?.reset_status(StatementStatus::VmStep);
+        }
+        Ok(steps)
+    };
+    store.write("counting", count).await.expect("counted")
+}
+
+async fn pause(store: &SqliteStore, group: &str) {
+    let paused = GroupSettings {
+        paused: true,
+        ..GroupSettings::default()
+    };
+    store.set(Setting::Group(group.to_owned(), paused)).await.expect("set");
+}
+
+/// What takes of jobs of other groups cost, one after the other, beside these jobs: twice as by an executor that has forgotten who
+/// gave nothing, then as by one that remembers.
+async fn cost(unwanted: impl Iterator<Item = NewJob>, paused: &[String]) -> Vec<i32> {
+    let store = memory().await;
+    let mut hand = Hand::of(&store).await;
+    submit(&store, unwanted.collect()).await;
+    for group in paused {
+        pause(&store, group).await;
+    }
+    let wanted = ["a", "m", "z"].map(|group| (0..9).map(move |_| job(group, "mail")));
+    submit(&store, wanted.into_iter().flatten().collect()).await;
+    steps(&store).await;
+    let mut costs = Vec::new();
+    for (n, want) in [1, 1, 2, 3, 7, 20].into_iter().enumerate() {
+        if n < 2 {
+            hand.forgive();
+        }
+        let groups: Vec<String> = hand.take(want).await.into_iter().map(|job| job.group).collect();
+        assert!(!groups.is_empty() || want == 20, "{groups:?}");
+        assert!(
+            groups.iter().all(|group| ["a", "m", "z"].contains(&group.as_str())),
+            "{groups:?}"
+        );
+        costs.push(steps(&store).await);
+    }
+    costs
+}
+
+/// The walk of an index ends a step or two later where it ends at an entry that does not count.
+fn assert_alike(costs: &[i32], nothing: &[i32], beside: &str) {
+    let alike = costs
+        .iter()
+        .zip(nothing)
+        .all(|(cost, nothing)| (cost - nothing).abs() <= 5);
+    assert!(alike, "{beside}: {costs:?}, alone {nothing:?}");
+}
+
+#[tokio::test]
+async fn a_take_costs_the_same_however_many_unknown_task_names_wait() {
+    let nothing = cost(std::iter::empty(), &[]).await;
+    for many in [100, 20_000] {
+        let one_group = || (0..many).map(|n| job("g", &format!("unknown{n}")));
+        let groups = || (0..many).map(|n| job(&format!("g{n}"), &format!("unknown{n}")));
+        let costs = cost(one_group(), &[]).await;
+        assert_alike(&costs, &nothing, &format!("{many} names in one group"));
+        let costs = cost(one_group(), &["g".to_owned()]).await;
+        assert_alike(&costs, &nothing, &format!("{many} names in a paused group"));
+        let costs = cost(groups(), &[]).await;
+        assert_alike(&costs, &nothing, &format!("{many} names in a group each"));
+    }
+}
+
+#[tokio::test]
+async fn a_take_costs_the_same_however_many_paused_groups_have_jobs() {
+    let nothing = cost(std::iter::empty(), &[]).await;
+    for groups in [3, 500] {
+        let paused: Vec<String> = (0..groups).map(|n| format!("g{n}")).collect();
+        let costs = cost(paused.iter().map(|group| job(group, "mail")), &paused).await;
+        assert_alike(&costs, &nothing, &format!("{groups} paused groups"));
+    }
+}
+
+#[tokio::test]
+async fn pausing_and_resuming_a_group_costs_by_its_own_streams() {
+    let mut costs = Vec::new();
+    for others in [10, 1000] {
+        let store = memory().await;
+        let mut jobs: Vec<NewJob> = (0..others).map(|n| job(&format!("g{n}"), "mail")).collect();
+        jobs.push(job("a", "mail"));
+        let mut scan = job("a", "pdf");
+        scan.queue = Some("ocr".to_owned());
+        jobs.push(scan);
+        submit(&store, jobs).await;
+        let pausing = |tx: &mut Tx<'_>| {
+            let mut statement = tx.connection.prepare_cached(sql!("streams_pause"))?;
+            let streams = statement.execute(rusqlite::params!["a", true])?;
+            Ok((streams, statement.get_status(StatementStatus::VmStep)))
+        };
+        let (streams, steps) = store.write("pausing", pausing).await.expect("paused");
+        assert_eq!(streams, 2, "in both queues");
+        costs.push(steps);
+    }
+    assert_eq!(costs[0], costs[1]);
+}
+
+#[tokio::test]
+async fn a_job_goes_straight_to_an_idle_executor_also_while_unknown_ones_wait() {
+    let store = memory().await;
+    let mut hand = Hand::of(&store).await;
+    submit(&store, (0..100).map(|n| job("g", &format!("unknown{n}"))).collect()).await;
+    let standing = stand(&store, &mut hand, 4, &["mail"]).await;
+    let entered = |tx: &mut Tx<'_>| {
+        let statement = tx.connection.prepare_cached(sql!("ready_add"))?;
+        Ok(statement.reset_status(StatementStatus::Run))
+    };
+    store.write("looking", entered).await.expect("looked");
+    let ids = submit(&store, vec![job("a", "mail")]).await;
+    let jobs: Vec<JobId> = taken(standing).await.jobs.iter().map(|job| job.id).collect();
+    assert_eq!(jobs, ids);
+    assert_eq!(
+        store.write("looking", entered).await.expect("looked"),
+        0,
+        "it entered no stream"
+    );
+}

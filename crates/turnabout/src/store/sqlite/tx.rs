@@ -1,0 +1,128 @@
+//! What a verb works with: an open transaction, its moment, and what to tell others once it has committed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rusqlite::Connection;
+
+use super::fault::Fault;
+use super::feed::Watching;
+use super::outbox::{Outbox, Ready};
+use super::settings;
+use super::standby::{IdleTake, IdleTakes};
+use crate::error::Result;
+use crate::group::Settings;
+use crate::job::{Brief, JobId};
+use crate::store::Signal;
+
+/// What a verb works with: an open transaction, its moment, and what to tell others once it has committed.
+pub(super) struct Tx<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) now: Timestamp,
+    /// How long ended jobs are kept.
+    pub(super) retention: Duration,
+    pub(super) known: &'a mut Option<Arc<Settings>>,
+    /// The settings, once this verb has asked for them: nobody can change them before it ends.
+    pub(super) current: Option<Arc<Settings>>,
+    pub(super) watched: bool,
+    pub(super) watching: &'a mut Watching,
+    /// The takes of idle executors, if this verb is the only one in its transaction.
+    pub(super) idle: Option<&'a mut IdleTakes>,
+    pub(super) outbox: Outbox,
+}
+
+impl<'a> Tx<'a> {
+    /// The settings in force. Read again only when their version has changed.
+    pub(super) fn settings(&mut self) -> Result<Arc<Settings>, Fault> {
+        match &self.current {
+            Some(current) => Ok(current.clone()),
+            None => self.settings_of(settings::version(self.connection)?),
+        }
+    }
+
+    /// The settings, whose version was read in this verb.
+    pub(super) fn settings_of(&mut self, version: i64) -> Result<Arc<Settings>, Fault> {
+        let current = self.read_settings(version)?;
+        self.current = Some(current.clone());
+        Ok(current)
+    }
+
+    fn read_settings(&mut self, version: i64) -> Result<Arc<Settings>, Fault> {
+        if let Some(known) = self.known.as_ref().filter(|known| known.version == version) {
+            return Ok(known.clone());
+        }
+        let read = Arc::new(settings::read(self.connection, version)?);
+        *self.known = Some(read.clone());
+        Ok(read)
+    }
+
+    /// Those who know this task may find something to do now.
+    pub(super) fn ready(&mut self, task: &str) {
+        self.outbox.ready.note(task);
+    }
+
+    /// Anyone may find something to do now.
+    pub(super) fn all_ready(&mut self) {
+        self.outbox.ready = Ready::All;
+    }
+
+    /// The take of an idle executor that may be given a new job of this queue and task. A verb can ask for that once.
+    pub(super) fn idle_take(&mut self, queue: &str, task: &str) -> Option<&'a mut IdleTake> {
+        self.idle.take()?.waiting_for(queue, task)
+    }
+
+    /// A new job went straight to an idle executor.
+    pub(super) fn handed_over(&mut self) {
+        self.outbox.handed_over = true;
+    }
+
+    /// A job was parked.
+    pub(super) fn parked(&mut self, delay: Duration) {
+        self.outbox.due = Some(self.outbox.due.map_or(delay, |due| due.min(delay)));
+    }
+
+    /// Schedules were made, changed or deleted.
+    pub(super) fn schedules_changed(&mut self) {
+        self.outbox.jobs.push(Signal::Schedules);
+    }
+
+    pub(super) fn cancel(&mut self, id: JobId) {
+        self.outbox.jobs.push(Signal::Cancel(id));
+    }
+
+    /// A hook is owed.
+    pub(super) fn owed(&mut self) {
+        self.outbox.owed = true;
+    }
+
+    pub(super) fn logged(&mut self, id: JobId) {
+        if self.watched {
+            self.outbox.jobs.push(Signal::Logged(id));
+        }
+    }
+
+    pub(super) fn changed(&mut self, id: JobId) {
+        if self.watched {
+            self.outbox.jobs.push(Signal::Changed(id));
+        }
+        self.hint(id);
+    }
+
+    /// Whether hints of what changed are wanted.
+    pub(super) fn is_watched(&mut self) -> bool {
+        self.watching.is_on(self.connection, self.now)
+    }
+
+    /// A job has changed, or is new.
+    pub(super) fn hint(&mut self, id: JobId) {
+        if self.is_watched() {
+            self.outbox.told.push((id, None));
+        }
+    }
+
+    /// A job has ended and is not kept.
+    pub(super) fn hint_last(&mut self, last: Brief) {
+        self.outbox.told.push((last.id, Some(Box::new(last))));
+    }
+}

@@ -1,4 +1,4 @@
-//! Telling other processes that there is something to do: after the commit that made it so, never as part of it. PostgreSQL
+//! Telling other processes that there is something to do: after the commit that made it so, never as part of it. `PostgreSQL`
 //! lets transactions that notify commit one at a time, so submits would wait for each other's disk.
 //!
 //! Announcements are gathered, and a task sends them. Should the process die in between, the others find the jobs by

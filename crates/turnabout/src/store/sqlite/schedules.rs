@@ -299,7 +299,7 @@ fn write_firings(tx: &mut Tx<'_>, schedules: &[Schedule], mut firings: Vec<Firin
     for firing in &mut firings {
         jobs.append(&mut firing.jobs);
     }
-    let mut outcomes = insert::submit(tx, &jobs)?.into_iter();
+    let mut outcomes = insert::insert(tx, &jobs)?.into_iter();
     for ((schedule, firing), count) in schedules.iter().zip(&mut firings).zip(counts) {
         firing.conclude(outcomes.by_ref().take(count));
         let standing = &firing.standing;

@@ -103,14 +103,16 @@ $$;
 -- Whether something may be ready for a kind: streams are open, arrivals have not been filed, or what is paused has changed.
 -- One statement: by one snapshot these say all there is to say.
 create function turnabout.is_ready(of_kind integer) returns boolean language plpgsql stable
-set enable_seqscan = off set jit = off as $$
+set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan as $$
 begin
-    -- In PL/pgSQL, which keeps the plan: a function in SQL is planned by every statement that calls it.
+    -- In PL/pgSQL, which keeps the plan: a function in SQL is planned by every statement that calls it. By subqueries with a
+    -- limit: `exists` may be planned as a table of all streams.
     return coalesce((
         select s.version <> r.version
-            or exists (select from turnabout.stream t where t.kind = r.kind and t.gen = r.gen)
-            or exists (select from turnabout.arrival a where a.tx >= pg_snapshot_xmax(r.seen))
-            or exists (select from turnabout.arrival a where a.tx = any (array(select pg_snapshot_xip(r.seen))))
+            or (select true from turnabout.stream t where t.kind = r.kind and t.gen = r.gen limit 1) is not null
+            or (select true from turnabout.arrival a where a.tx >= pg_snapshot_xmax(r.seen) limit 1) is not null
+            or (select true from turnabout.arrival a
+                where a.tx = any (array(select pg_snapshot_xip(r.seen))) limit 1) is not null
         from turnabout.settings s, (select * from turnabout.ring x where x.kind = of_kind order by x.n desc limit 1) r
     ), true);
 end

@@ -105,8 +105,11 @@ fn go_back(path: &Path) {
         .query_row("SELECT count(*) FROM claim", [], |row| row.get(0))
         .expect("counted");
     assert_eq!(beside, 0);
-    file.execute_batch("DROP VIEW live; DROP TABLE claim; PRAGMA user_version = 1")
-        .expect("it is as before");
+    file.execute_batch(
+        "DROP VIEW live; DROP TABLE claim; DROP TABLE schedule; DROP TABLE schedule_run; DROP TABLE schedule_event;
+         PRAGMA user_version = 1",
+    )
+    .expect("it is as before");
 }
 
 #[tokio::test]

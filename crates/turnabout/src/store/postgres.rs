@@ -220,17 +220,6 @@ impl PostgresStore {
         // No receiver: nobody waits.
         let _ = self.signals.send(signal);
     }
-
-    fn signal_changed(&self, ids: impl IntoIterator<Item = JobId> + Clone) {
-        if self.signals.receiver_count() > 0 {
-            for id in ids.clone() {
-                self.signal(Signal::Changed(id));
-            }
-        }
-        if self.is_watched() {
-            self.hint(ids);
-        }
-    }
 }
 
 #[async_trait]

@@ -15,8 +15,6 @@ use crate::store::{MaxUnfinished, NewJob, Submitted};
 
 /// A time that is later than this counts as missed, where missed times are skipped.
 const ON_TIME: Duration = Duration::from_mins(1);
-/// So many times wait at the most.
-const WAITING: usize = Missed::MAX as usize;
 /// So many unfinished jobs are remembered, where any number may be.
 const REMEMBERED: usize = 1000;
 
@@ -163,14 +161,18 @@ impl Firing {
             self.submit(schedule, time, now, late, Some("waited for the previous job"));
             busy = true;
         }
-        let catching_up = come.len() > 1;
+        // No more wait than are made up for.
+        let most = match schedule.definition.missed {
+            Missed::Each(limit) if come.len() > 1 => limit as usize,
+            _ => 1,
+        };
         for time in come {
             let late = until(times.due(time), now);
             let waits = &mut self.standing.waiting;
             if !busy && waits.is_empty() {
                 self.submit(schedule, time, now, late, None);
                 busy = true;
-            } else if (catching_up && waits.len() < WAITING) || (waits.is_empty() && overlap != Overlap::Skip) {
+            } else if waits.len() < most && (most > 1 || overlap != Overlap::Skip) {
                 waits.push(time);
             } else {
                 let unfinished = self.standing.unfinished.first().copied();

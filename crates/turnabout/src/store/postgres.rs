@@ -235,17 +235,6 @@ impl PostgresStore {
     fn forget_executor(&self, executor: Uuid) {
         self.holds.drop(executor);
     }
-
-    fn signal_changed(&self, ids: impl IntoIterator<Item = JobId> + Clone) {
-        if self.signals.receiver_count() > 0 {
-            for id in ids.clone() {
-                self.signal(Signal::Changed(id));
-            }
-        }
-        if self.is_watched() {
-            self.hint(ids);
-        }
-    }
 }
 
 #[async_trait]

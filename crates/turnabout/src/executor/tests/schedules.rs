@@ -201,7 +201,7 @@ async fn a_time_in_the_gap_of_daylight_saving_fires_once_after_it(world: &World)
         while times.try_recv().is_ok() {}
         let mut hours = 0;
         while world.clock.now() < at(&format!("{to}T00:00:00Z")) {
-            world.clock.advance(Duration::from_mins(30));
+            world.clock.advance(Duration::from_hours(2));
             executor.drained().await.expect("drained");
             hours += usize::from(times.try_recv().is_ok());
         }
@@ -272,6 +272,7 @@ async fn an_outage_while_firing_is_waited_out_and_health_says_so(world: &World) 
         }
     })
     .await;
+    executor.drained().await.expect("drained");
     // An answer that gets lost: it has been fired, and is not again.
     store.fail("fire", Fault::LostReply, 1);
     world.clock.advance(MINUTE);

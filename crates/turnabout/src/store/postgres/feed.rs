@@ -21,7 +21,7 @@ use crate::error::Result;
 use crate::job::{Brief, JobId};
 use crate::lifecycle::Place;
 use crate::store::overview::{HINTS_KEPT, Hint, Watched};
-use crate::store::{Changed, Settle, Submitted};
+use crate::store::{Changed, Settle, Signal, Submitted};
 
 /// So many hints wait to be written; beyond that they are lost, and those who watch are told to look anew.
 const WAITING: usize = 100_000;
@@ -124,6 +124,18 @@ pub(super) async fn write(store: Weak<PostgresStore>, mut hints: mpsc::Receiver<
 }
 
 impl PostgresStore {
+    /// Tells those who wait in this process, and those who watch.
+    pub(super) fn signal_changed(&self, ids: impl IntoIterator<Item = JobId> + Clone) {
+        if self.signals.receiver_count() > 0 {
+            for id in ids.clone() {
+                self.signal(Signal::Changed(id));
+            }
+        }
+        if self.is_watched() {
+            self.hint(ids);
+        }
+    }
+
     /// Whether hints are wanted.
     pub(super) fn is_watched(&self) -> bool {
         let until = self.feed.until.load(Ordering::Relaxed);

@@ -215,6 +215,49 @@ CREATE TABLE ring (
     left  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE schedule (
+    id          BLOB    NOT NULL PRIMARY KEY,
+    "group"     TEXT    NOT NULL,
+    owner       TEXT    NOT NULL,
+    name        TEXT    NOT NULL,
+    task        TEXT    NOT NULL,
+    declared_by TEXT,
+    next        INTEGER,
+    due         INTEGER,
+    said        TEXT    NOT NULL,
+    standing    TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX schedule_by_key ON schedule ("group", owner, name);
+
+CREATE INDEX schedule_declared ON schedule (declared_by) WHERE declared_by IS NOT NULL;
+
+CREATE INDEX schedule_due ON schedule (due) WHERE due IS NOT NULL;
+
+CREATE TABLE schedule_event (
+    number  INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    "group" TEXT    NOT NULL,
+    owner   TEXT    NOT NULL,
+    name    TEXT    NOT NULL,
+    kind    INTEGER NOT NULL,
+    at      INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE schedule_run (
+    schedule BLOB    NOT NULL,
+    number   INTEGER NOT NULL,
+    time     INTEGER NOT NULL,
+    count    INTEGER NOT NULL,
+    kind     INTEGER NOT NULL,
+    at       INTEGER NOT NULL,
+    late     INTEGER NOT NULL,
+    job      BLOB,
+    why      TEXT,
+    PRIMARY KEY (schedule, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX schedule_run_once ON schedule_run (schedule, time) WHERE job IS NOT NULL;
+
 CREATE TABLE sqlite_sequence(name,seq);
 
 CREATE TABLE stream (

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::schedule::{Definition, Edit, Missed, Overlap, ScheduleChange, ScheduleKey};
 use crate::store::conformance::{World, cases};
 use crate::store::overview::Whose;
-use crate::store::schedules::{ScheduleEventKind, ScheduleFilter};
+use crate::store::schedules::{ScheduleEventKind as K, ScheduleFilter};
 
 cases![
     a_name_is_unique_for_the_system_a_group_and_an_owner,
@@ -168,8 +168,7 @@ async fn who_follows_schedules_is_told_what_happened(world: &World) {
     world.fire().await;
     world.edit(&key("a"), Edit::Delete).await.expect("deleted");
     let changes = world.store.schedules().changes(begin, 100).await.expect("it works");
-    let kinds: Vec<ScheduleEventKind> = changes.iter().map(|change| change.kind).collect();
-    use ScheduleEventKind as K;
+    let kinds: Vec<K> = changes.iter().map(|change| change.kind).collect();
     assert_eq!(
         kinds,
         [K::Added, K::Paused, K::Resumed, K::Changed, K::Stopped, K::Deleted]

@@ -15,6 +15,11 @@ const FILL: &str = "insert into turnabout.schedule (id, \"group\", owner, name, 
     select gen_random_uuid(), 'g' || n % 100, '', 'n' || n, 'work', now() + n * interval '1 hour' - interval '1 minute',
         now(), '{}', '{}' from generate_series(0, 20000) n";
 
+/// All schedules should have been fired two seconds ago.
+const LATE: &str =
+    "update turnabout.schedule set due = now() - interval '2 seconds', next = now() - interval '2 seconds',
+    standing = (standing::jsonb || jsonb_build_object('next', now() - interval '2 seconds'))::text";
+
 async fn schedules_are_found_by_an_index(place: &Place) {
     let store = place.open().await;
     let client = place.client().await;
@@ -58,12 +63,7 @@ async fn whoever_dies_while_firing_has_done_nothing(place: &Place) {
         .await
         .expect("stored");
     let client = place.client().await;
-    place
-        .run(
-            &client,
-            "update turnabout.schedule set due = now() - interval '1 second'",
-        )
-        .await;
+    place.run(&client, LATE).await;
     // Somebody is about to fire it, and is cut off.
     let dying = place.client().await;
     place
@@ -96,9 +96,7 @@ async fn a_second_job_for_one_time_is_impossible(place: &Place) {
         .await
         .expect("stored");
     let client = place.client().await;
-    let late = "update turnabout.schedule set due = next - interval '2 seconds', next = next - interval '2 seconds',
-        standing = (standing::jsonb || jsonb_build_object('next', next - interval '2 seconds'))::text";
-    place.run(&client, late).await;
+    place.run(&client, LATE).await;
     let before = place.texts(&client, "select standing from turnabout.schedule").await;
     assert_eq!(store.schedules().fire(10).await.expect("it works").schedules, 1);
     // As if the schedule had not been moved on, by whatever mistake.

@@ -24,7 +24,7 @@ async fn schedules_are_found_by_an_index() {
                     plan(c, sql!("schedule_due")),
                 ),
                 (
-                    "SCAN schedule USING COVERING INDEX schedule_due",
+                    "SEARCH schedule USING COVERING INDEX schedule_due",
                     plan(c, sql!("schedule_next")),
                 ),
                 ("SEARCH schedule USING PRIMARY KEY", plan(c, sql!("schedule_move"))),

@@ -11,10 +11,12 @@ mod ids;
 mod input;
 mod interleavings;
 mod opening;
+mod plans;
 mod schema;
 mod standby;
 mod submitting;
 mod taking;
+mod unknown;
 
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};

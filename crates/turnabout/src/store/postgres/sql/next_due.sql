@@ -1,3 +1,3 @@
--- Seconds until the next parked job is due.
-select extract(epoch from min(due) - coalesce($1, clock_timestamp()))::double precision
-from turnabout.job where due is not null
+-- Seconds until the next parked job is due. One statement, whose settings are the function's (migrations/0001/settle.sql).
+-- $1 now (null: the server's).
+select turnabout.next_due($1)

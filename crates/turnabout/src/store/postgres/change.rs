@@ -57,7 +57,7 @@ impl PostgresStore {
         let failed = failed("looking for expired jobs");
         let now = self.options.clock.manual();
         let client = self.client().await?;
-        // Not kept prepared: it runs seldom, and is planned for the table as it is.
+        // Not kept prepared: it runs seldom.
         let row = client
             .query_one(&self.sql.expired, &[&now, &State::Waiting.code()])
             .await

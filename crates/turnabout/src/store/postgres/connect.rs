@@ -121,10 +121,12 @@ pub(super) fn warm_up(reserve: String) -> Hook {
     })
 }
 
-/// What the store's own statements run under: plans that cannot flip to a scan of the whole table, however old the
-/// statistics are, and no compilation for statements that take a millisecond.
-pub(super) const HOT: &str = "set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; \
-     set local jit = off; set local plan_cache_mode = force_generic_plan";
+/// What the store's own statements run under: plans that cannot flip to a scan of the whole table, or to one that has to be
+/// sorted before its first row is known, however old the statistics are; and no compilation for statements that take a
+/// millisecond.
+pub(super) const HOT: &str = "set local enable_seqscan = off; set local enable_bitmapscan = off; \
+     set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off; \
+     set local plan_cache_mode = force_generic_plan";
 
 /// A connection with a transaction open on it. If it is dropped before its end (an error, a cancelled caller), the
 /// connection is closed and not returned to the pool, so that no lock outlives its holder.

@@ -11,11 +11,13 @@ mod ids;
 mod input;
 mod interleavings;
 mod opening;
+mod plans;
 mod schedules;
 mod schema;
 mod standby;
 mod submitting;
 mod taking;
+mod unknown;
 
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};

@@ -1,33 +1,21 @@
--- Moves jobs to the ended ones. By primary key; the fence: only while the claim stands (or, for a job that nobody
--- holds, still nobody does) and cancelling is as it was when this was decided. Gives back the places under caps. Tells
--- which were moved, unless all were: a row for each would be read by nobody.
+-- Moves jobs to the ended ones. By primary key, in the order in which they are given; the fence: only while the claim stands
+-- (or, for a job that nobody holds, still nobody does) and cancelling is as it was when this was decided. Gives back the
+-- places under caps. Tells which were moved, unless all were: a row for each would be read by nobody.
+-- `= any (array[..])` and not `=`: a server that thinks the table empty would read all jobs, and look for each in the list. By
+-- this it can only look for each of the list among the jobs. So everywhere (tests/plans.rs).
 -- $1 executor, $2 now (null: the server's); then one entry a job; $14 and $15 are empty where no task described an error.
 with done as (
     delete from turnabout.job j
     using unnest($3::uuid[], $4::bigint[], $5::boolean[], $6::smallint[], $7::smallint[], $8::int[], $9::int[],
         $10::int[], $11::text[], $12::text[], $13::double precision[], $14::text[], $15::text[])
         as d (id, claim, cancelling, state, reason, attempts, interruptions, losses, result, error, ran, message, code)
-    where j.id = d.id and j.executor is not distinct from $1 and j.claim is not distinct from d.claim
+    where j.id = any (array[d.id]) and j.executor is not distinct from $1 and j.claim is not distinct from d.claim
         and j.cancelling = d.cancelling
     returning j.id, j.submitted, j.expires, j.started, j.executor, j.claim, j.parent, j.items, j.priority, j.queue, j."group",
         j.task, j.owner, j.unique_key, j.args, j.meta, d.state, d.reason, d.attempts, d.interruptions, d.losses,
         d.result, coalesce(d.error, j.error) as error, d.ran, j.subject, j.prepared,
         case when d.error is null then j.error_message else d.message end as error_message,
         case when d.error is null then j.error_code else d.code end as error_code
-),
-freed as (
-    update turnabout.cap c set running = greatest(c.running - n.jobs, 0)
-    from (
-        select kind, name, sum(jobs) as jobs from (
-            select 0 as kind, "group" as name, count(*) as jobs from done
-            where $1 is not null and exists (select from turnabout.cap) group by "group"
-            union all
-            select 1, task, count(*) from done
-            where $1 is not null and exists (select from turnabout.cap) group by task
-        ) f group by kind, name order by kind, name
-    ) n
-    where c.kind = n.kind and c.name = n.name
-    returning 1
 ),
 kept as (
     insert into turnabout.job_history (id, submitted, expires, started, finished, executor, claim, parent, attempts,
@@ -39,4 +27,6 @@ kept as (
     from done, (select coalesce($2, clock_timestamp()) as now) n
 )
 select case when (select count(*) from done) < cardinality($3) then array(select id from done) end as done,
-    exists (select from freed) as freed
+    $1 is not null and exists (select from turnabout.cap) and turnabout.give_back_places(
+        (select array_agg("group") from done), (select array_agg(task) from done)
+    ) as freed

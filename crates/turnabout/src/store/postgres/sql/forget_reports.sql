@@ -6,6 +6,6 @@ delete from turnabout.progress
 where job in (
     select p.job from turnabout.progress p
     where p.job = any ($2) and p.executor = $1 and not exists (
-        select from turnabout.job j where j.id = p.job and j.executor = p.executor and j.claim = p.claim)
+        select from turnabout.job j where j.id = any (array[p.job]) and j.executor = p.executor and j.claim = p.claim)
     order by p.job for update
 )

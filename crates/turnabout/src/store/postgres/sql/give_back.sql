@@ -28,7 +28,7 @@ back as (
         end,
         seq = coalesce(d.place, j.seq)
     from given d
-    where j.id = d.id and j.executor is not distinct from $1 and j.claim is not distinct from d.claim
+    where j.id = any (array[d.id]) and j.executor is not distinct from $1 and j.claim is not distinct from d.claim
         and j.cancelling = d.cancelling
     returning j.id, j.queue, j."group", j.lane, j.task, j.seq, j.due, d.claim, d.attempt, d.reason, d.error, d.message,
         d.code, d.ran
@@ -47,20 +47,11 @@ kept as (
     returning job, n
 ),
 surplus as (
-    delete from turnabout.job_attempt a using kept k where a.job = k.job and a.n <= k.n - $20::int
+    delete from turnabout.job_attempt a using kept k where a.job = any (array[k.job]) and a.n <= k.n - $20::int
 ),
-freed as (
-    update turnabout.cap c set running = greatest(c.running - n.jobs, 0)
-    from (
-        select kind, name, sum(jobs) as jobs from (
-            select 0 as kind, "group" as name, count(*) as jobs from back
-            where $1 is not null and exists (select from turnabout.cap) group by "group"
-            union all
-            select 1, task, count(*) from back
-            where $1 is not null and exists (select from turnabout.cap) group by task
-        ) f group by kind, name order by kind, name
-    ) n
-    where c.kind = n.kind and c.name = n.name
-    returning 1
+freed as materialized (
+    select $1 is not null and exists (select from turnabout.cap) and turnabout.give_back_places(
+        (select array_agg("group") from back), (select array_agg(task) from back)
+    ) as freed
 )
-select id, exists (select from freed) as freed from back
+select id, (select freed from freed) as freed from back

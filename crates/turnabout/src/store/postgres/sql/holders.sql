@@ -3,8 +3,10 @@
 select j.id, j."group", j.task, null as unique_key, false as ended from turnabout.job j where j.id = any ($1)
 union all
 select h.id, h."group", h.task, null, true
-from unnest($1::uuid[]) as d (id) join turnabout.job_history h on h.id = d.id
+from unnest($1::uuid[]) as d (id) join turnabout.job_history h on h.id = any (array[d.id])
 union all
 select j.id, j."group", j.task, j.unique_key, false
-from unnest($2::text[], $3::text[], $4::text[]) as d ("group", task, unique_key)
-join turnabout.job j on j."group" = d."group" and j.task = d.task and j.unique_key = d.unique_key
+from unnest($2::text[], $3::text[], $4::text[]) as d ("group", task, unique_key) cross join lateral (
+    select id, "group", task, unique_key from turnabout.job
+    where "group" = d."group" and task = d.task and unique_key = d.unique_key offset 0
+) j

@@ -4,5 +4,5 @@ select h.id, 0::bigint as seq, h.submitted, null::timestamptz as due, h.expires,
     h.priority, h.reason, false as cancelling, h.queue, h."group", h.task, h.owner, h.unique_key, h.args, h.meta, h.error,
     h.error_message, h.error_code, h.result, null::smallint as percent, null::text as step, h.subject,
     h.prepared
-from unnest($1::uuid[]) as d (id) join turnabout.job_history h on h.id = d.id
+from unnest($1::uuid[]) as d (id) join turnabout.job_history h on h.id = any (array[d.id])
 order by h.id for update of h

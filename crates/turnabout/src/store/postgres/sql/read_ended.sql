@@ -4,4 +4,4 @@ select h.id, 0::bigint as seq, submitted, null::timestamptz as due, expires, sta
     executor, claim, parent, attempts, interruptions, losses, items, state, null::smallint as lane, priority, reason,
     false as cancelling, queue, "group", task, owner, unique_key, args, meta, error, error_message, error_code,
     result, null::smallint as percent, null::text as step, subject, prepared
-from unnest($1::uuid[]) as d (id) join turnabout.job_history h on h.id = d.id
+from unnest($1::uuid[]) as d (id) join turnabout.job_history h on h.id = any (array[d.id])

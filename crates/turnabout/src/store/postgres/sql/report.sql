@@ -4,7 +4,7 @@
 insert into turnabout.progress as p (job, executor, claim, percent, step)
 select d.id, $1, d.claim, d.percent, d.step
 from unnest($2::uuid[], $3::bigint[], $4::smallint[], $5::text[]) as d (id, claim, percent, step)
-    join turnabout.job j on j.id = d.id and j.executor = $1 and j.claim = d.claim
+    join turnabout.job j on j.id = any (array[d.id]) and j.executor = $1 and j.claim = d.claim
 order by d.id
 on conflict (job) do update
 set executor = excluded.executor, claim = excluded.claim, percent = excluded.percent, step = excluded.step

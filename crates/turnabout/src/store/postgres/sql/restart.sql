@@ -3,7 +3,7 @@
 -- What ended it becomes one of its earlier attempts.
 -- $1 ids, $2 state, $3 reason, $4 lanes, $5 numbers of the attempts that ended the jobs, $6 how many of a job are kept.
 with back as (
-    delete from turnabout.job_history h using unnest($1::uuid[]) as d (id) where h.id = d.id returning h.*
+    delete from turnabout.job_history h using unnest($1::uuid[]) as d (id) where h.id = any (array[d.id]) returning h.*
 ),
 kept as (
     insert into turnabout.job_attempt (job, n, attempt, executor, claim, started, ended, reason, error, error_message,
@@ -16,7 +16,7 @@ kept as (
     returning job, n
 ),
 surplus as (
-    delete from turnabout.job_attempt a using kept k where a.job = k.job and a.n <= k.n - $6::int
+    delete from turnabout.job_attempt a using kept k where a.job = any (array[k.job]) and a.n <= k.n - $6::int
 ),
 live as (
     insert into turnabout.job as j (id, submitted, parent, items, state, reason, lane, priority, queue, "group", task, owner,

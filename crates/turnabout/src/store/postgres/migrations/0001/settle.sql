@@ -1,4 +1,5 @@
--- What becomes of held jobs: finishing inside a handler's transaction, the short way to forget ended jobs, and holds.
+-- What becomes of held jobs: finishing inside a handler's transaction, the short way to forget ended jobs, and holds. And of
+-- those that wait: whether one has expired, when one is due.
 
 -- Ends a job that is held by this claim and is not being cancelled. Says whether it did. What it becomes is for the caller to
 -- say; `attempts` null: as recorded. By primary key. Writes nothing that others write meanwhile.
@@ -27,8 +28,9 @@ begin
     end if;
     if current_setting('transaction_isolation') = 'read committed' then
         insert into turnabout.freed (kind, name)
-        select c.kind, c.name from turnabout.cap c
-        where (c.kind = 0 and c.name = done."group") or (c.kind = 1 and c.name = done.task);
+        select c.kind, c.name from turnabout.cap c where c.kind = 0 and c.name = done."group"
+        union all
+        select c.kind, c.name from turnabout.cap c where c.kind = 1 and c.name = done.task;
     else
         -- What this transaction sees may be older than a cap that counts the job. Where there is none, nothing comes of it.
         insert into turnabout.freed (kind, name) values (0, done."group"), (1, done.task);
@@ -37,11 +39,35 @@ begin
 end
 $$;
 
+-- Gives back the places that jobs had under the caps of these groups and tasks, one entry a job. Says whether there were any.
+-- Rows of the counters are taken in the order of their names by everyone.
+create function turnabout.give_back_places(groups text[], tasks text[]) returns boolean language plpgsql
+set enable_seqscan = off as $$
+declare
+    n     record;
+    freed boolean := false;
+begin
+    -- One by one: in whatever way the counters were joined with the names, a server that thinks that there are none could
+    -- read them all.
+    for n in
+        select f.kind, f.name, count(*) as jobs from (
+            select 0 as kind, g.name from unnest(groups) as g (name) union all
+            select 1, t.name from unnest(tasks) as t (name)
+        ) f group by f.kind, f.name order by f.kind, f.name collate "C"
+    loop
+        update turnabout.cap c set running = greatest(c.running - n.jobs, 0) where c.kind = n.kind and c.name = n.name;
+        freed := freed or found;
+    end loop;
+    return freed;
+end
+$$;
+
 -- For handlers that bring a driver of their own: makes the job's success part of their transaction.
 --   select turnabout.finish(job, claim)
 -- Both come from the handler's context. An error (the job is being cancelled, or is no longer in these hands) means that
 -- the transaction must be rolled back.
-create function turnabout.finish(job uuid, claim text, result jsonb default null) returns void language plpgsql as $$
+create function turnabout.finish(job uuid, claim text, result jsonb default null) returns void language plpgsql
+set enable_seqscan = off as $$
 begin
     -- An old job's day may be gone.
     perform turnabout.ensure_day(to_timestamp(
@@ -71,7 +97,7 @@ declare
     forgotten bigint;
 begin
     delete from turnabout.job j using unnest(ids, claims, cancels) as d (id, claim, cancelling)
-    where j.id = d.id and j.executor = me and j.claim = d.claim
+    where j.id = any (array[d.id]) and j.executor = me and j.claim = d.claim
         and j.cancelling = d.cancelling and not exists (select from turnabout.cap);
     get diagnostics forgotten = row_count;
     if forgotten < cardinality(ids) then
@@ -115,9 +141,29 @@ set plan_cache_mode = force_generic_plan as $$
 begin
     delete from turnabout.hold h
     where h.executor = me and (claims is null or h.claim = any (claims)) and not exists (
-        select from unnest(h.jobs) as u (id) join turnabout.job j on j.id = u.id
+        select from unnest(h.jobs) as u (id) join turnabout.job j on j.id = any (array[u.id])
         where j.executor = h.executor and j.claim = h.claim
         offset 0
     );
 end
+$$;
+
+-- Whether any job has waited past its expiry. Walks job_expiring from its beginning, past jobs that were taken and have not
+-- started. Every executor asks every few seconds.
+create function turnabout.has_expired(now timestamptz, waiting smallint) returns boolean language sql stable
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
+    -- Not `exists`, which forgets the order.
+    select (
+        select true from turnabout.job
+        where expires <= (select coalesce($1, clock_timestamp())) and started is null and executor is null and state = $2
+        order by expires limit 1
+    ) is not null
+$$;
+
+-- Seconds until the next parked job is due. The first entry of job_parked; `min` would read all of them where the server thinks
+-- that there are none.
+create function turnabout.next_due(now timestamptz) returns double precision language sql stable
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
+    select extract(epoch from due - coalesce($1, clock_timestamp()))::double precision
+    from turnabout.job where due is not null order by due, seq limit 1
 $$;

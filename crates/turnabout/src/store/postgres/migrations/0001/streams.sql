@@ -56,7 +56,7 @@ create index arrival_tx on turnabout.arrival (tx);
 -- Opens all streams of a kind that have ready jobs, in a new generation: for the first executor of a kind, and to heal. Steps
 -- from one stream to the next through job_ready. The caller has locked the kind.
 create function turnabout.open_streams(of_kind integer) returns void language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
     k   turnabout.kind;
@@ -103,7 +103,7 @@ $$;
 -- Whether something may be ready for a kind: streams are open, arrivals have not been filed, or what is paused has changed.
 -- One statement: by one snapshot these say all there is to say.
 create function turnabout.is_ready(of_kind integer) returns boolean language plpgsql stable
-set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_generic_plan as $$
 begin
     -- In PL/pgSQL, which keeps the plan: a function in SQL is planned by every statement that calls it. By subqueries with a
     -- limit: `exists` may be planned as a table of all streams.
@@ -127,7 +127,7 @@ $$;
 -- Announces all ready jobs of a group, or of a task, which are paused no longer. The caller has locked all kinds, so that none
 -- of them files an arrival as paused after this has looked for jobs. Steps through job_ready.
 create function turnabout.announce(of_group text, of_task text) returns void language sql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
     insert into turnabout.arrival (queue, "group", lane, task, first)
     with recursive walk as (
         select q.name as queue, j."group", j.lane, j.task, j.seq

@@ -53,7 +53,7 @@ create function turnabout.try_submit(
     expires interval, unique_key text, items integer, meta text, parent uuid, id uuid,
     subject text, prepared boolean, max_unfinished integer,
     out job uuid, out is_new boolean, out over text, out allowed integer
-) language plpgsql as $$
+) language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
     moment   timestamptz := clock_timestamp();
@@ -238,8 +238,8 @@ begin
         or exists (select from turnabout.task t where t.max_unfinished is not null) then
         left_out := array(
             select c.call from unnest(groups, tasks, calls) as c ("group", task, call)
-            where exists (select from turnabout.group_setting g where g.name = c."group" and g.max_unfinished is not null)
-                or exists (select from turnabout.task t where t.name = c.task and t.max_unfinished is not null)
+            where (select g.max_unfinished from turnabout.group_setting g where g.name = c."group") is not null
+                or (select t.max_unfinished from turnabout.task t where t.name = c.task) is not null
         );
     elsif idle is not null then
         perform from turnabout.executor e where e.incarnation = idle for key share;
@@ -249,7 +249,8 @@ begin
             handed := exists (select from turnabout.settings s where s.version = known) and not turnabout.is_ready(
                 (select e.kind from turnabout.executor e where e.incarnation = idle)
             ) and not exists (
-                select from unnest(queues, tasks) as d (queue, task) left join turnabout.task t on t.name = d.task
+                select from unnest(queues, tasks) as d (queue, task)
+                left join lateral (select t.queue from turnabout.task t where t.name = d.task offset 0) t on true
                 where coalesce(d.queue, t.queue, 'default') <> all (idle_queues)
             );
         end if;
@@ -262,7 +263,7 @@ begin
             case when handed then idle end, case when handed then number end, case when handed then taken else 0 end
         from unnest(ids, parents, items, priorities, queues, groups, tasks, owners, args, meta, subjects, prepared, calls)
             as d (id, parent, items, priority, queue, "group", task, owner, args, meta, subject, prepared, call)
-        left join turnabout.task t on t.name = d.task
+        left join lateral (select t.queue, t.priority from turnabout.task t where t.name = d.task offset 0) t on true
         where d.call <> all (left_out)
         returning j.id, j.queue, j."group", j.lane, j.task, j.seq
     ),

@@ -46,7 +46,7 @@ create table turnabout.job (
 -- No index may name `executor` or `claim`, not even in its condition, or a claim would write every index.
 -- The streams, each in the order of `seq`: what a claim walks. Jobs that were taken and have not started are passed over.
 create index job_ready on turnabout.job (queue, "group", lane, task, seq) where due is null and started is null;
-create index job_parked on turnabout.job (due) where due is not null;
+create index job_parked on turnabout.job (due, seq) where due is not null;
 create index job_expiring on turnabout.job (expires) where expires is not null and started is null;
 create unique index job_unique on turnabout.job ("group", task, unique_key) where unique_key is not null;
 -- Only jobs that come under a limit on unfinished jobs: what submits count.

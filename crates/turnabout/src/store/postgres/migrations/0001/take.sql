@@ -1,5 +1,6 @@
 -- A take: `reserve` says whose turn it is and which streams those groups have, `claim` takes jobs from streams. Between the
 -- two, `turn.rs` decides how many come from which lane. Each is a transaction of its own, unless caps are locked.
+-- No bitmap scans: where the server thinks that a stream is short, it would read all of it, and sort, for its first job.
 
 -- The turns of one take. All executors of a kind do this one after the other; nothing else do they have to wait for.
 -- Writes nothing where nothing is ready. Without `alive` the executor is not registered any longer. For nobody (null) nothing
@@ -14,7 +15,7 @@ create function turnabout.reserve(
     out alive boolean, out version bigint, out place text, out "left" integer, out next_place text, out next_left integer,
     out complete boolean, out groups text[], out lanes smallint[], out queues text[], out tasks text[], out heads bigint[]
 ) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
@@ -84,8 +85,8 @@ begin
         insert into turnabout.stream as s (kind, gen, "group", lane, queue, task, first)
         select r.kind, r.gen, f."group", f.lane, f.queue, f.task, min(f.first) from fresh f
         where f.queue = any (k.queues) and f.task = any (k.tasks)
-            and not exists (select from turnabout.group_setting g where g.name = f."group" and g.paused)
-            and not exists (select from turnabout.task_limit t where t.name = f.task and t.paused)
+            and (select g.paused from turnabout.group_setting g where g.name = f."group") is not true
+            and (select t.paused from turnabout.task_limit t where t.name = f.task) is not true
         group by f."group", f.lane, f.queue, f.task
         on conflict (kind, gen, "group", lane, queue, task) do update set first = excluded.first
             where s.first > excluded.first
@@ -217,12 +218,13 @@ create function turnabout.claim(
     items integer, meta text, parent uuid, submitted timestamptz, attempts integer, interruptions integer, losses integer,
     prepared boolean
 ) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     places tid[];
     ids    uuid[];
+    n      record;
 begin
     perform from turnabout.executor e where e.incarnation = me for key share;
     if not found then
@@ -271,13 +273,14 @@ begin
     end if;
     insert into turnabout.hold (executor, claim, jobs) values (me, number, ids);
     if exists (select from turnabout.cap) then
-        update turnabout.cap c set running = c.running + n.jobs
-        from (
+        -- One by one, as they are given back (settle.sql).
+        for n in
             select x.kind, x.name, count(*) as jobs
             from turnabout.job j cross join lateral (values (0, j."group"), (1, j.task)) as x (kind, name)
-            where j.ctid = any (places) group by x.kind, x.name
-        ) n
-        where c.kind = n.kind and c.name = n.name;
+            where j.ctid = any (places) group by x.kind, x.name order by x.kind, x.name
+        loop
+            update turnabout.cap c set running = c.running + n.jobs where c.kind = n.kind and c.name = n.name;
+        end loop;
     end if;
     -- The rows are locked, so they are where they were: no second walk of an index.
     return query

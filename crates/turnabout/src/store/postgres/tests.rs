@@ -13,6 +13,7 @@ mod interleavings;
 mod opening;
 mod schema;
 mod standby;
+mod stranded;
 mod submitting;
 mod taking;
 

@@ -10,6 +10,7 @@ mod idle;
 mod ids;
 mod input;
 mod interleavings;
+mod many;
 mod opening;
 mod schema;
 mod standby;

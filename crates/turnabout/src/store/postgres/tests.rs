@@ -13,6 +13,7 @@ mod interleavings;
 mod many;
 mod opening;
 mod schema;
+mod snapshot;
 mod standby;
 mod stranded;
 mod submitting;

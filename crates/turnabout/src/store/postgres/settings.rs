@@ -121,6 +121,9 @@ impl PostgresStore {
         }
         if resumed {
             // Arrivals of what is paused are filed as such: nobody may do that between our look at jobs and the commit.
+            // Nor may a kind come meanwhile, which would not be among those that are locked.
+            let lock = super::sql::in_schema("lock table turnabout.kind in share mode", self.schema());
+            tx.client().batch_execute(&lock).await.map_err(&failed)?;
             tx.query(&self.sql.lock_kinds, &[]).await.map_err(&failed)?;
         }
         if before != after {

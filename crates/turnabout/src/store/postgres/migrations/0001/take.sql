@@ -195,7 +195,7 @@ begin
     end if;
     next_place := r.place;
     next_left := r."left";
-    if me is not null and (came > 0 or seen > 0 or closed or version <> was.version) then
+    if me is not null and (came > 0 or seen > 0 or closed or version <> was.version or r.gen <> was.gen) then
         r.n := r.n + 1;
         insert into turnabout.ring values (r.*);
         if r.n % 64 = 0 then

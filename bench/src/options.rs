@@ -222,9 +222,20 @@ impl Options {
         if self.quick {
             return vec![(1, usual, one), (1_000, usual, one), (1_000, usual, Crew::of(2))];
         }
-        let mut points: Vec<_> = [1, 100, 1_000, 10_000, 100_000].map(|groups| (groups, usual, one)).into();
+        let mut points: Vec<_> = [1, 100, 1_000, 10_000, 100_000]
+            .map(|groups| (groups, usual, one))
+            .into();
         points.extend([2, 4, 8].map(|executors| (1_000, usual, Crew::of(executors))));
-        let few = |executors| (1_000, usual, Crew { executors, slots: Some(4) });
+        let few = |executors| {
+            (
+                1_000,
+                usual,
+                Crew {
+                    executors,
+                    slots: Some(4),
+                },
+            )
+        };
         points.extend([1, 16, 32, 48].map(few));
         points.extend([(1_000, 10_000, one), (1_000, 1_000_000, one)]);
         points
@@ -248,7 +259,10 @@ impl FromStr for Crew {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is not a number; say 8, or 8x4"));
+        let number = |text: &str| {
+            text.parse()
+                .map_err(|_| format!("`{text}` is not a number; say 8, or 8x4"))
+        };
         match text.split_once('x') {
             Some((executors, slots)) => Ok(Self {
                 executors: number(executors)?,

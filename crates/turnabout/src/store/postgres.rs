@@ -129,7 +129,13 @@ impl PostgresStore {
         let (feed, hints) = feed::Feed::new();
         let sql = Sql::new(&options.schema);
         let warm_up = connect::warm_up(sql.reserve.clone());
-        let pool = connect::pool(&config, &tls, timeouts::pooled(&options), RecyclingMethod::Fast, Some(warm_up))?;
+        let pool = connect::pool(
+            &config,
+            &tls,
+            timeouts::pooled(&options),
+            RecyclingMethod::Fast,
+            Some(warm_up),
+        )?;
         let pulse = connect::pool(&config, &tls, 2, RecyclingMethod::Fast, None)?;
         // As many as handlers may ask for at a time, see `offer_transactions`. Handlers may leave things behind.
         let handlers = connect::pool(&config, &tls, 0, RecyclingMethod::Clean, None)?;

@@ -260,7 +260,7 @@ async fn an_outage_while_firing_is_waited_out_and_health_says_so(world: &World) 
     world.clock.advance(MINUTE);
     within(async {
         while executor.health().troubles.is_empty() {
-            tokio::task::yield_now().await
+            tokio::task::yield_now().await;
         }
     })
     .await;
@@ -268,7 +268,7 @@ async fn an_outage_while_firing_is_waited_out_and_health_says_so(world: &World) 
     within(times.recv()).await.expect("it fires all the same");
     within(async {
         while !executor.health().is_good() {
-            tokio::task::yield_now().await
+            tokio::task::yield_now().await;
         }
     })
     .await;
@@ -289,7 +289,7 @@ async fn firing_that_hangs_is_told_by_health(world: &World) {
     let jobs = Jobs::on(store.clone());
     let executor = Executor::new(&jobs)
         .task(echo)
-        .lease(Duration::from_millis(200), Duration::from_secs(60))
+        .lease(Duration::from_millis(200), Duration::from_mins(1))
         .start()
         .await
         .expect("it starts");
@@ -303,7 +303,7 @@ async fn firing_that_hangs_is_told_by_health(world: &World) {
     let behind = async || executor.health().behind.contains_key("scheduler");
     within(async {
         while !behind().await {
-            tokio::task::yield_now().await
+            tokio::task::yield_now().await;
         }
     })
     .await;

@@ -88,13 +88,12 @@ impl Schedules for Model {
                 if let Some(kind) = told(found.as_ref(), edited.schedule.as_ref()) {
                     calendar.tell(&key, kind, now);
                 }
-                match &edited.schedule {
-                    Some(schedule) => drop(calendar.all.insert(key, schedule.clone())),
-                    None => {
-                        calendar.all.remove(&key);
-                        let gone = found.map(|schedule| schedule.id);
-                        calendar.runs.retain(|(of, _), _| Some(*of) != gone);
-                    }
+                if let Some(schedule) = &edited.schedule {
+                    calendar.all.insert(key, schedule.clone());
+                } else {
+                    calendar.all.remove(&key);
+                    let gone = found.map(|schedule| schedule.id);
+                    calendar.runs.retain(|(of, _), _| Some(*of) != gone);
                 }
             }
             outcomes.push(outcome);

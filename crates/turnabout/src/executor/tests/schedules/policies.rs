@@ -57,7 +57,7 @@ async fn one_job_waits_for_the_previous_one(world: &World) {
         };
         within(async {
             while !waits().await {
-                tokio::task::yield_now().await
+                tokio::task::yield_now().await;
             }
         })
         .await;

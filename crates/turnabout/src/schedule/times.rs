@@ -140,7 +140,9 @@ impl Times {
             && let Some(last) = self.last_until(times[counted - 1], until)
         {
             counted += 1;
-            times = self.last_times(times[COUNTED - 1], last, keep);
+            // Behind those that were counted, of which some are kept where few have come since.
+            times.extend(self.last_times(times[COUNTED - 1], last, keep));
+            times.dedup();
         }
         let keep = keep.min(times.len());
         let times = times.split_off(times.len() - keep);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::{Object, Pool, PoolError, RecyclingMethod};
+use deadpool_postgres::{Object, Pool, RecyclingMethod};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::broadcast;
@@ -179,19 +179,6 @@ impl PostgresStore {
             Err(error) if connect::refusal(&error).is_some() => self.make_do(error).await,
             got => got.map_err(no_connection),
         }
-    }
-
-    /// The server accepts no more connections: we get by with those that there are, if there are any.
-    async fn make_do(&self, refused: PoolError) -> Result<Object> {
-        let have = self.pool.status().size;
-        if have == 0 {
-            return Err(no_connection(refused));
-        }
-        if self.pool.status().max_size > have {
-            tracing::warn!(have, error = %no_connection(refused).chain(), "going on with fewer connections");
-            self.pool.resize(have);
-        }
-        self.pool.get().await.map_err(no_connection)
     }
 
     /// A second connection for one who holds one already: only if one is free, since two who wait for each other's

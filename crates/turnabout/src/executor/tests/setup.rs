@@ -98,10 +98,10 @@ async fn a_store_that_cannot_be_opened_says_why() {
     let error = Jobs::open(missing).await.expect_err("there is no such folder");
     assert!(error.to_string().contains("cannot open"), "{error}");
     let error = Jobs::open("sqlite::memory:")
-        .connections(0)
+        .connections(3)
         .await
-        .expect_err("no connections");
-    assert!(error.to_string().contains("at least 1"), "{error}");
+        .expect_err("too few connections");
+    assert!(error.to_string().contains("at least 4"), "{error}");
 }
 
 #[cfg(feature = "sqlite")]

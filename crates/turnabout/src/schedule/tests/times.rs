@@ -126,6 +126,20 @@ fn what_makes_no_sense_is_refused_with_what_would_be_right() {
     assert_eq!("each 7".parse::<Missed>().expect("it is understood"), Missed::Each(7));
 }
 
+/// One time has come after those that are counted one by one, and two are kept.
+#[test]
+fn times_on_both_sides_of_the_count_are_kept() {
+    let times = times(&every("45 seconds"));
+    let first = times.next_after(at(NOON)).expect("a time");
+    let come = times.come(first, after(first, Duration::from_secs(45_000)), 2);
+    let found: Vec<i64> = come
+        .times
+        .iter()
+        .map(|time| time.as_second() - first.as_second())
+        .collect();
+    assert_eq!(found, [44_955, 45_000]);
+}
+
 proptest! {
     /// The last times are found without going through all, and are the same.
     #[test]

@@ -61,7 +61,7 @@ impl PostgresStore {
         }
         let caps = round.caps(&settings);
         if !caps.is_empty() {
-            self.lock_caps(&tx, &caps, &mut round).await?;
+            self.lock_caps(&tx, executor, &caps, &mut round).await?;
         }
         let (mut jobs, mut asked) = (Vec::new(), Vec::new());
         for _ in 0..PASSES {
@@ -138,9 +138,11 @@ impl PostgresStore {
     }
 
     /// Locks the caps that stand before the round, in a transaction that begins here, and tells it the free places.
-    async fn lock_caps(&self, tx: &Tx, caps: &BTreeSet<Cap>, round: &mut Round) -> Result<()> {
+    async fn lock_caps(&self, tx: &Tx, executor: Uuid, caps: &BTreeSet<Cap>, round: &mut Round) -> Result<()> {
         let failed = failed("looking at caps");
         tx.open(Mode::Durable).await.map_err(&failed)?;
+        // In the order of all who lock both: the executor, then caps, then jobs.
+        tx.query(&self.sql.alive, &[&executor]).await.map_err(&failed)?;
         tx.client().batch_execute(&self.sql.enter).await.map_err(&failed)?;
         let (kinds, names): (Vec<i16>, Vec<&str>) = caps.iter().map(cap_key).unzip();
         let rows = tx.query(&self.sql.lock_caps, &[&kinds, &names]).await;

@@ -3,11 +3,11 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use deadpool_postgres::Pool;
+use deadpool_postgres::{Object, Pool, PoolError};
 use tokio_postgres::error::SqlState;
 
 use super::PostgresStore;
-use super::connect::is_deadlock;
+use super::connect::{is_deadlock, no_connection};
 use crate::error::{Error, Result};
 use crate::store::StoreOptions;
 
@@ -47,6 +47,19 @@ impl PostgresStore {
                 })
             }
         }
+    }
+
+    /// The server accepts no more connections: we get by with those that there are, if there are any.
+    pub(super) async fn make_do(&self, refused: PoolError) -> Result<Object> {
+        let have = self.pool.status().size;
+        if have == 0 {
+            return Err(no_connection(refused));
+        }
+        if self.pool.status().max_size > have {
+            tracing::warn!(have, error = %no_connection(refused).chain(), "going on with fewer connections");
+            self.pool.resize(have);
+        }
+        self.pool.get().await.map_err(no_connection)
     }
 
     /// Closes connections that nobody uses; they are made again when needed.

@@ -26,7 +26,7 @@ fn takes() -> (usize, usize) {
     let wanted = std::env::var("TURNABOUT_SNAPSHOT_TAKES").ok();
     match wanted.and_then(|n| n.parse().ok()) {
         Some(n) => (n, 10_000.min(n / 10)),
-        None => (20_000, 1000),
+        None => (4_000, 400),
     }
 }
 

@@ -393,9 +393,8 @@ async fn sleepers_elsewhere_are_notified_and_those_here_are_not(place: &Place) {
     assert!(told.starts_with("ready "), "{told}");
     let mut signals = here.signals();
     let probe = JobId::new();
-    place
-        .run(&listener, &format!("notify {}, 'cancel {probe}'", place.schema))
-        .await;
+    let sent = format!("notify {}, 'cancel {probe}'", place.schema);
+    place.run(&listener, &sent).await;
     loop {
         match signals.recv().await.expect("the store lives") {
             Signal::Cancel(id) if id == probe => break,

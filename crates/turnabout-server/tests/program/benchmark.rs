@@ -72,6 +72,7 @@ pub(crate) fn every_scenario_of_the_benchmark_gives_results_and_a_table(place: &
         "latency",
         "flood",
         "telling",
+        "unknown",
         "cost",
         "idle",
         "memory",

@@ -1,2 +1,2 @@
 -- Nobody in this process sleeps any longer.
-select pg_advisory_unlock_shared(hashtext('turnabout'), 2)
+select pg_advisory_unlock_shared(hashtext('turnabout'), 3)

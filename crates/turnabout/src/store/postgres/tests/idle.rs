@@ -41,7 +41,7 @@ async fn a_submit_by_sql_wakes_an_idle_executor(place: &Place) {
         .start()
         .await
         .expect("it starts");
-    let asleep = "select count(*) from pg_locks where locktype = 'advisory' and classid = hashtext('turnabout')::oid and objid = 2";
+    let asleep = "select count(*) from pg_locks where locktype = 'advisory' and classid = hashtext('turnabout')::oid and objid = 3";
     let began = Instant::now();
     while place.number(&client, asleep).await == 0 {
         assert!(began.elapsed() < Duration::from_secs(30), "it does not fall asleep");

@@ -172,8 +172,8 @@ $$;
 -- is busy. A process does not listen to its own token.
 create function turnabout.wake(token text default '') returns void language plpgsql volatile as $$
 begin
-    if pg_try_advisory_lock(hashtext('turnabout'), 2) then
-        perform pg_advisory_unlock(hashtext('turnabout'), 2);
+    if pg_try_advisory_lock(hashtext('turnabout'), 3) then
+        perform pg_advisory_unlock(hashtext('turnabout'), 3);
     else
         perform pg_notify('turnabout', 'ready ' || token);
     end if;

@@ -131,7 +131,7 @@ fn what_makes_no_sense_is_refused_with_what_would_be_right() {
 fn times_on_both_sides_of_the_count_are_kept() {
     let times = times(&every("45 seconds"));
     let first = times.next_after(at(NOON)).expect("a time");
-    let come = times.come(first, after(first, Duration::from_secs(45_000)), 2);
+    let come = times.come(first, after(first, Duration::from_mins(750)), 2);
     let found: Vec<i64> = come
         .times
         .iter()

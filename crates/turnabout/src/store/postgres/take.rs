@@ -34,6 +34,8 @@ struct Reserved {
     /// Where it is now.
     next: Ring,
     peeked: Peeked,
+    /// The streams' `first` and `last`; the key of a stream is where they stand.
+    ends: Vec<(i64, i64)>,
     /// The version of the settings by which all this is so.
     version: i64,
 }
@@ -44,6 +46,7 @@ impl PostgresStore {
         let reserved = self.reserve(tx.client(), &take).await?;
         let settings = self.settings_of(tx.client(), reserved.version).await?;
         let (executor, number) = (take.executor, take.number);
+        let ends = reserved.ends;
         let visits = take.turns.fairness() == Fairness::Jobs;
         let (ring, last, complete) = (&reserved.ring, reserved.peeked.groups.last(), reserved.peeked.complete);
         let last = last.map(|candidate| candidate.group.clone());
@@ -70,7 +73,13 @@ impl PostgresStore {
                 break;
             }
             let mut got = self
-                .claim(tx.client(), executor, number, settings.version, &picks)
+                .claim(
+                    tx.client(),
+                    executor,
+                    number,
+                    settings.version,
+                    &Asked::of(&picks, &ends),
+                )
                 .await?;
             if !caps.is_empty() {
                 // Whose turn it is under a limit depends on the order of what was taken.
@@ -125,6 +134,7 @@ impl PostgresStore {
         if !row.get::<_, bool>(0) {
             return Err(Error::LeaseLost);
         }
+        let (firsts, lasts): (Option<Vec<i64>>, Option<Vec<i64>>) = (row.get(11), row.get(12));
         let peeked = Peeked {
             groups: candidates(&row, take)?,
             complete: row.get(6),
@@ -133,6 +143,7 @@ impl PostgresStore {
             ring: ring(&row, 2),
             next: ring(&row, 4),
             peeked,
+            ends: firsts.into_iter().flatten().zip(lasts.into_iter().flatten()).collect(),
             version: row.get(1),
         })
     }
@@ -165,14 +176,13 @@ impl PostgresStore {
         executor: Uuid,
         number: i64,
         version: i64,
-        picks: &[Pick],
+        asked: &Asked<'_>,
     ) -> Result<Vec<Claimed>> {
         let failed = failed("claiming jobs");
         let statement = client.prepare_cached(&self.sql.claim).await.map_err(&failed)?;
         let change = claimed_change()?;
         let (state, reason) = (change.state.code(), change.reason.map(Reason::code));
-        let asked = Asked::of(picks);
-        let params: [&(dyn ToSql + Sync); 14] = [
+        let params: [&(dyn ToSql + Sync); 15] = [
             &executor,
             &number,
             &state,
@@ -185,7 +195,8 @@ impl PostgresStore {
             &asked.group,
             &asked.lane,
             &asked.task,
-            &asked.head,
+            &asked.first,
+            &asked.last,
             &asked.most,
         ];
         let rows = client.query(&statement, &params).await.map_err(&failed)?;
@@ -208,12 +219,13 @@ struct Asked<'a> {
     group: Vec<&'a str>,
     lane: Vec<i16>,
     task: Vec<&'a str>,
-    head: Vec<i64>,
+    first: Vec<i64>,
+    last: Vec<i64>,
     most: Vec<i32>,
 }
 
 impl<'a> Asked<'a> {
-    fn of(picks: &'a [Pick]) -> Self {
+    fn of(picks: &'a [Pick], ends: &[(i64, i64)]) -> Self {
         let mut asked = Self::default();
         for (number, pick) in (0..).zip(picks) {
             for (stream, limit) in &pick.streams {
@@ -224,7 +236,13 @@ impl<'a> Asked<'a> {
                 asked.group.push(&pick.group);
                 asked.lane.push(stream.lane.code());
                 asked.task.push(&stream.task);
-                asked.head.push(stream.key);
+                let (first, last) = usize::try_from(stream.key)
+                    .ok()
+                    .and_then(|at| ends.get(at))
+                    .copied()
+                    .unwrap_or_default();
+                asked.first.push(first);
+                asked.last.push(last);
                 asked.most.push(pick.jobs.min(*limit) as i32);
             }
         }
@@ -264,11 +282,11 @@ fn candidates(row: &Row, take: &Take) -> Result<Vec<Candidate>> {
         return Ok(Vec::new());
     };
     let (lanes, queues): (Vec<i16>, Vec<&str>) = (row.get(8), row.get(9));
-    let (tasks, heads): (Vec<&str>, Vec<i64>) = (row.get(10), row.get(11));
+    let tasks: Vec<&str> = row.get(10);
     let names: Vec<Name> = take.queues.iter().map(|queue| queue.as_str().into()).collect();
     let mut found: Vec<Candidate> = Vec::with_capacity(groups.len());
-    let streams = groups.iter().zip(&lanes).zip(&queues).zip(&tasks).zip(&heads);
-    for ((((group, lane), queue), task), head) in streams {
+    let streams = groups.iter().zip(&lanes).zip(&queues).zip(&tasks).zip(0..);
+    for ((((group, lane), queue), task), at) in streams {
         if found.last().is_none_or(|last| *last.group != **group) {
             found.push(Candidate {
                 group: (*group).into(),
@@ -283,7 +301,7 @@ fn candidates(row: &Row, take: &Take) -> Result<Vec<Candidate>> {
                 .cloned()
                 .unwrap_or_else(|| (*queue).into()),
             task: shared(task, &take.tasks),
-            key: *head,
+            key: at,
         };
         if let Some(last) = found.last_mut() {
             last.streams.push(stream);

@@ -3,7 +3,7 @@
 -- with neither: it stays parked as it is. `fresh`: a new place at the end of the lane. $17 and $18 are empty where no
 -- task described an error. Attempts with a number ($19; empty: none) are kept in their own table, $20 of a job.
 -- Places are drawn before rows are looked for, so that jobs get them in the order in which they were given, whatever the
--- plan. Ready jobs are announced.
+-- plan. Ready jobs are announced, and the streams that jobs leave which nobody holds.
 with given as materialized (
     select d.*, case when d.fresh then nextval('turnabout.job_seq') end as place
     from unnest($3::uuid[], $4::bigint[], $5::boolean[], $6::smallint[], $7::smallint[], $8::smallint[], $9::int[],
@@ -36,6 +36,11 @@ back as (
 arrived as (
     insert into turnabout.arrival (queue, "group", lane, task, first)
     select queue, "group", lane, task, min(seq) from back where due is null group by queue, "group", lane, task
+),
+left_behind as (
+    insert into turnabout.arrival (queue, "group", lane, task)
+    select distinct j.queue, j."group", j.lane, j.task from given d join turnabout.job j on j.id = any (array[d.id])
+    where $1 is null and j.executor is null and j.due is null
 ),
 kept as (
     insert into turnabout.job_attempt (job, n, attempt, executor, claim, started, ended, reason, error, error_message,

@@ -2,11 +2,12 @@
 --
 -- A kind of executors has the same queues and tasks. Each kind has its own ring, and its own list of open streams: those
 -- that have, or had a moment ago, ready jobs which an executor of the kind may run. Whoever makes a job ready appends an
--- arrival, in the same transaction, and waits for nobody. A take files the arrivals that have become visible since the take
--- before, under the lock of the kind.
+-- arrival, in the same transaction, and waits for nobody; so does whoever takes what may be the last job of a stream. A take
+-- files the arrivals that have become visible since the take before, under the lock of the kind: it opens streams, and closes
+-- those that are empty.
 --
--- No row here is ever updated: what is current is the newest row, or the newest generation. So a snapshot that somebody
--- holds for an hour does not make takes walk through an hour of dead versions.
+-- What is current is the newest row, or the newest generation; within a generation few rows are written again. So a snapshot
+-- that somebody holds for an hour does not make takes walk through an hour of dead versions.
 
 -- A row is only ever locked: `for update` marks it in place.
 create table turnabout.kind (
@@ -24,13 +25,14 @@ create table turnabout.ring (
     "left"  integer not null,            -- how many jobs of that visit are still to come
     seen    pg_snapshot not null,        -- arrivals that are visible in it have been filed
     gen     bigint not null,             -- the generation of its streams
-    worn    bigint not null,             -- how many streams were opened and jobs wanted since the generation began
+    worn    bigint not null,             -- how many streams were opened or changed and jobs wanted since the generation began
     live    bigint not null,             -- how many streams it began with
     version bigint not null,             -- the settings that the streams obey: what is paused has none
     primary key (kind, n)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 
--- Open streams. No ready job of a stream has a lower `seq` than `first`, as far as arrivals were filed.
+-- Open streams. No ready job of a stream has a lower `seq` than `first`, as far as arrivals were filed. After the job `last`
+-- there may be none: who takes that one, or a later one, says so.
 create table turnabout.stream (
     kind    integer not null,
     gen     bigint not null,
@@ -39,17 +41,19 @@ create table turnabout.stream (
     queue   text collate "C" not null,
     task    text collate "C" not null,
     first   bigint not null,
+    last    bigint not null,
     primary key (kind, gen, "group", lane, queue, task)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 
--- Jobs have become ready: a row for each stream and statement. Forgotten by prune_arrivals.sql when all kinds have filed it.
+-- Jobs have become ready, or (without `first`) there may be none left: a row for each stream and statement. Forgotten by
+-- prune_arrivals.sql when all kinds have filed it.
 create table turnabout.arrival (
     tx      xid8 not null default pg_current_xact_id(),
     queue   text collate "C" not null,
     "group" text collate "C" not null,
     lane    smallint not null,
     task    text collate "C" not null,
-    first   bigint not null              -- the lowest `seq` of these jobs
+    first   bigint                       -- the lowest `seq` of these jobs
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 create index arrival_tx on turnabout.arrival (tx);
 
@@ -87,8 +91,8 @@ begin
         ) j
     ),
     opened as (
-        insert into turnabout.stream (kind, gen, "group", lane, queue, task, first)
-        select of_kind, r.gen, w."group", w.lane, w.queue, w.task, w.seq from walk w
+        insert into turnabout.stream (kind, gen, "group", lane, queue, task, first, last)
+        select of_kind, r.gen, w."group", w.lane, w.queue, w.task, w.seq, w.seq from walk w
         where w.task = any (k.tasks) and not turnabout.is_paused(w."group", w.task)
         returning 1
     )

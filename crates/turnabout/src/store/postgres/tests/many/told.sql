@@ -8,12 +8,14 @@ alter function turnabout.reserve(uuid, integer, integer, boolean, text[], text[]
 create function turnabout.reserve(
     me uuid, want integer, span integer, visits boolean, benched text[], limited text[], behind text,
     out alive boolean, out version bigint, out place text, out "left" integer, out next_place text, out next_left integer,
-    out complete boolean, out groups text[], out lanes smallint[], out queues text[], out tasks text[], out heads bigint[]
+    out complete boolean, out groups text[], out lanes smallint[], out queues text[], out tasks text[],
+    out firsts bigint[], out lasts bigint[]
 ) language plpgsql as $$
 begin
     select r.alive, r.version, r.place, r."left", r.next_place, r.next_left, r.complete, r.groups, r.lanes, r.queues, r.tasks,
-        r.heads
-    into alive, version, place, "left", next_place, next_left, complete, groups, lanes, queues, tasks, heads
+        r.firsts, r.lasts
+    into alive, version, place, "left", next_place, next_left, complete, groups, lanes, queues, tasks,
+        firsts, lasts
     from turnabout.unwatched_reserve(me, want, span, visits, benched, limited, behind) r;
     if me is not null and groups is not null then
         insert into turnabout.told values (default, me, want, place, "left", next_place, next_left, complete, groups);

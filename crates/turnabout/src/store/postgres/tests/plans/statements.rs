@@ -56,7 +56,7 @@ pub(super) fn taking(sql: &Sql, about: &About<'_>) -> Vec<Prepared> {
         let m = |item: &str| same(item, streams);
         let names = groups();
         format!(
-            "'{me}', 99, 1, null, {version}, {}, {}, {}, {}, {}, {}, {}, {}, {}",
+            "'{me}', 99, 1, null, {version}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}",
             list((0..streams).map(|i| i / tasks)),
             m("2"),
             m(if tasks > 1 { "t" } else { "f" }),
@@ -64,6 +64,7 @@ pub(super) fn taking(sql: &Sql, about: &About<'_>) -> Vec<Prepared> {
             list((0..streams).map(|i| &names[i / tasks])),
             m("2"),
             list((0..streams).map(|i| ["work", "other"][i % tasks])),
+            m("0"),
             m("0"),
             m("2"),
         )

@@ -3,9 +3,9 @@
 -- the two never wait for each other.
 -- $1 executor, $2 ids.
 delete from turnabout.progress
-where job in (
+where job = any (array(
     select p.job from turnabout.progress p
     where p.job = any ($2) and p.executor = $1 and not exists (
         select from turnabout.job j where j.id = any (array[p.job]) and j.executor = p.executor and j.claim = p.claim)
     order by p.job for update
-)
+))

@@ -33,7 +33,6 @@ mod lives;
 mod logger;
 mod mark;
 mod meter;
-mod newcomers;
 pub(crate) mod news;
 mod numbers;
 mod plan;

@@ -110,7 +110,6 @@
 //! | `submit.rs` | what may be said about a job, and the one place where that is checked |
 //! | `store.rs` | where jobs live: one trait, and a folder for each store with its SQL in files |
 //! | `executor/claimer.rs` | asks the store for jobs as slots become free |
-//! | `executor/newcomers.rs` | .. and before that for those who would start before what is in hand |
 //! | `turn.rs` | pure: whose turn it is; rotation, counting scheme, accounts |
 //! | `executor/hand.rs` | the jobs in hand, from the claim until their end is written |
 //! | `executor/attempt.rs` | one attempt as a straight line |

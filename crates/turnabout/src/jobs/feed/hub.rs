@@ -96,7 +96,7 @@ async fn news(signals: &mut Receiver<Signal>) {
     loop {
         match signals.recv().await {
             Ok(Signal::Changed(_)) | Err(RecvError::Lagged(_)) => break,
-            Ok(signal) if signal.is_ready() => break,
+            Ok(Signal::Ready) => break,
             Ok(_) => {}
             Err(RecvError::Closed) => std::future::pending().await,
         }

@@ -47,7 +47,7 @@ async fn brought(mut standing: Standing<'_>) -> Option<Vec<JobId>> {
 }
 
 fn heard_ready(signals: &mut broadcast::Receiver<Signal>) -> bool {
-    std::iter::from_fn(|| signals.try_recv().ok()).any(|signal| signal.is_ready())
+    std::iter::from_fn(|| signals.try_recv().ok()).any(|signal| signal == Signal::Ready)
 }
 
 async fn a_job_is_taken_by_the_statement_that_stores_it(place: &Place) {

@@ -146,9 +146,8 @@ pub(super) async fn bury(plan: &Plan, former: &[Uuid]) -> Result<()> {
 }
 
 async fn named(store: &dyn Store, id: &str) -> Result<Vec<ExecutorInfo>> {
-    let mut all = store.executors().await?;
-    all.retain(|one| one.name == id);
-    Ok(all)
+    let all = store.executors().await?.into_iter().map(|one| one.info);
+    Ok(all.filter(|one| one.name == id).collect())
 }
 
 #[cfg(test)]

@@ -2,19 +2,59 @@
 
 use std::collections::{HashMap, HashSet};
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed, no_connection};
-use super::timeouts::Doubt;
+use super::timeouts::{Doubt, PATIENCE};
 use crate::error::Result;
 use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
 use crate::lifecycle::Policy;
-use crate::store::{Beat, ExecutorInfo};
+use crate::store::{Beat, ExecutorInfo, Executors, Occupied};
 use crate::task::TaskSettings;
+use crate::turn::Charge;
+
+#[async_trait]
+impl Executors for PostgresStore {
+    async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
+        self.again("registering", || self.enrol(executor, kind, tasks)).await
+    }
+
+    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
+        self.beat(executor, beat).await
+    }
+
+    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
+        self.again("burying a silent executor", || Box::pin(self.bury(executor, beat)))
+            .await
+    }
+
+    async fn deregister(&self, executor: Uuid) -> Result<()> {
+        self.forget_executor(executor);
+        self.note_sleep(executor, false).await?;
+        // The process may be about to end.
+        self.feed.catch_up().await;
+        self.within(
+            PATIENCE,
+            "leaving",
+            self.run("leaving", &self.sql.deregister, &[&executor]),
+        )
+        .await
+    }
+
+    async fn occupy(&self, id: &str) -> Result<Occupied> {
+        self.occupy_id(id).await
+    }
+
+    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
+        self.within(PATIENCE, "sharing accounts", self.share_accounts(kind, charges))
+            .await
+    }
+}
 
 impl PostgresStore {
     pub(super) async fn enrol(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {

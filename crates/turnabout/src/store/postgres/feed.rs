@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use foldhash::HashSet;
 use jiff::Timestamp;
 use tokio::sync::{Notify, mpsc};
@@ -20,8 +21,18 @@ use super::connect::{Mode, Tx, failed};
 use crate::error::Result;
 use crate::job::{Brief, JobId};
 use crate::lifecycle::Place;
-use crate::store::overview::{HINTS_KEPT, Hint, Watched};
-use crate::store::{Changed, Settle, Signal, Submitted};
+use crate::store::{Changed, HINTS_KEPT, Hint, Hints, Settle, Signal, Submitted, Watched};
+
+#[async_trait]
+impl Hints for PostgresStore {
+    async fn watch(&self, hold: Duration) -> Result<Watched> {
+        self.begin_watching(hold).await
+    }
+
+    async fn hints(&self, after: i64, limit: u32) -> Result<Vec<Hint>> {
+        self.read_hints(after, limit).await
+    }
+}
 
 /// So many hints wait to be written; beyond that they are lost, and those who watch are told to look anew.
 const WAITING: usize = 100_000;

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::PostgresStore;
 use super::listen::{Order, Orders};
 use crate::error::Result;
-use crate::store::{ExecutorInfo, IdLock, Occupied};
+use crate::store::{IdLock, Occupied};
 
 /// How long the connection that listens may take to be there, or to hear us.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -77,24 +77,5 @@ impl PostgresStore {
         let (number, echo) = self.ear.next_echo();
         self.run("trying to hear ourselves", &self.sql.notify, &[&echo]).await?;
         Ok(self.ear.has_heard(number, PATIENCE).await)
-    }
-
-    pub(super) async fn all_executors(&self) -> Result<Vec<ExecutorInfo>> {
-        let failed = super::connect::failed("looking who is there");
-        let client = self.client().await?;
-        let statement = client.prepare_cached(&self.sql.registered).await.map_err(&failed)?;
-        let rows = client.query(&statement, &[]).await.map_err(&failed)?;
-        Ok(rows
-            .iter()
-            .map(|row| ExecutorInfo {
-                incarnation: row.get(0),
-                name: row.get(1),
-                slots: row.get::<_, i32>(2) as u32,
-                queues: row.get(3),
-                tasks: row.get(4),
-                version: row.get(5),
-                beat: row.get(6),
-            })
-            .collect())
     }
 }

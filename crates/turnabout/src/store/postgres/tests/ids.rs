@@ -68,9 +68,9 @@ async fn one_whose_process_ended_is_succeeded(place: &Place) {
     runtime.shutdown_background();
     let store = place.open().await;
     let second = executor(&Jobs::on(store.clone())).start().await.expect("it starts");
-    let known = store.all_executors().await.expect("read");
+    let known = store.executors().await.expect("read");
     assert_eq!(known.len(), 1);
-    assert_ne!(known[0].incarnation, incarnation);
+    assert_ne!(known[0].info.incarnation, incarnation);
     second.shutdown(Duration::ZERO).await;
 }
 

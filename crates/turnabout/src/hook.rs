@@ -26,6 +26,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 /// What a task may want to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Hook {
     /// An attempt failed, or the job failed without one (it expired, or was lost once too often).
     Error = 1,

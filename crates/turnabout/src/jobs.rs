@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::job::{Attempt, Job, JobId, Priority};
 use crate::lifecycle::{Event, Place, Refusal};
-use crate::store::{Changed, Counts, NewJob, Store, Submitted, Which};
+use crate::store::{Changed, NewJob, Store, Submitted, Which};
 use crate::submit::{Submission, Submit, Typed, submit_all};
 use crate::task::{Task, TaskSettings};
 
@@ -40,6 +40,8 @@ pub use scope::ScopedJobs;
 pub use set::{SetGroup, SetTask};
 pub use watch::Watch;
 
+pub use crate::store::overview::{Counts, GroupSum, Member, Sum, Tally, Whose};
+
 /// So many jobs are read by one call of the store.
 const READ_PORTION: usize = 1000;
 
@@ -65,6 +67,7 @@ struct Inner {
 /// What came of a cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Cancel {
     /// The job is cancelled.
     Cancelled,

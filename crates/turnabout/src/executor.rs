@@ -31,7 +31,6 @@ mod keeper;
 mod life;
 mod lives;
 mod logger;
-mod mark;
 mod meter;
 pub(crate) mod news;
 mod numbers;
@@ -40,6 +39,7 @@ mod registry;
 mod reporter;
 mod scheduler;
 mod shutdown;
+mod start_mark;
 mod sweeper;
 mod transaction;
 

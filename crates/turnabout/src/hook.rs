@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::job::Job;
-use crate::lifecycle::{self, Change, Place};
+use crate::lifecycle::{self, Change, Location};
 use crate::progress::percent_of;
 use crate::store::Settle;
 
@@ -116,7 +116,7 @@ pub(crate) fn owed(job: &Job, change: &Change, hooks: Hooks, kept: bool, now: Ti
     after.losses = change.losses;
     after.progress = percent_of(change.state, None);
     after.step = None;
-    if change.place == Place::History {
+    if change.place == Location::History {
         after.finished = Some(now);
     }
     owed.iter().map(|hook| (hook, after.clone())).collect()

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::job::{Attempt, Job, JobId, Priority};
-use crate::lifecycle::{Event, Place, Refusal};
+use crate::lifecycle::{Event, Location, Refusal};
 use crate::store::{Changed, NewJob, Store, Submitted, Which};
 use crate::submit::{Submission, Submit, Typed, submit_all};
 use crate::task::{Task, TaskSettings};
@@ -223,7 +223,7 @@ impl Jobs {
     pub async fn cancel(&self, id: JobId) -> Result<Cancel> {
         let changed = self.change(id, Event::Cancel).await?;
         match changed.outcome {
-            Ok(change) if change.place == Place::Held => Ok(Cancel::Cancelling),
+            Ok(change) if change.place == Location::Held => Ok(Cancel::Cancelling),
             Ok(_) => Ok(Cancel::Cancelled),
             Err(Refusal::AlreadySo) if changed.job.state.is_final() => Ok(Cancel::Cancelled),
             Err(Refusal::AlreadySo) => Ok(Cancel::Cancelling),

@@ -164,7 +164,7 @@ impl<'a> Claimer<'a> {
     fn ask(&mut self, want: usize) -> (Take, usize) {
         let life = self.life;
         self.book();
-        if life.place_freed.swap(false, Relaxed) {
+        if life.cap_freed.swap(false, Relaxed) {
             self.turns.forgive();
         }
         let benched = self.turns.benched().len();
@@ -363,15 +363,15 @@ impl<'a> Claimer<'a> {
     /// Leaves a take with the store, until something happens or it is time to look again.
     async fn stand_by(&mut self, want: usize) -> Result<Look, Error> {
         let life = self.life;
-        let patience = LOOKS
+        let timeout = LOOKS
             .get(self.looks)
             .copied()
             .unwrap_or(life.plan.heartbeat.min(life.plan.wake_up));
         // Nobody wakes us.
-        let patience = if life.store.hears() {
-            patience
+        let timeout = if life.store.hears() {
+            timeout
         } else {
-            patience.min(SECOND)
+            timeout.min(SECOND)
         };
         self.looks += 1;
         let accounts = life.plan.fairness != Fairness::Jobs && *life.hand.size.borrow() > 0;
@@ -384,7 +384,7 @@ impl<'a> Claimer<'a> {
             tokio::select! {
                 () = life.closing.cancelled() => {}
                 () = life.ready.notified() => *woken = true,
-                () = tokio::time::sleep(patience) => {}
+                () = tokio::time::sleep(timeout) => {}
                 () = tokio::time::sleep(SECOND), if accounts => *looks -= 1,
             }
         };

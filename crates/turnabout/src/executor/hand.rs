@@ -11,8 +11,8 @@ use foldhash::HashMap;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::mark::Mark;
 use super::news::News;
+use super::start_mark::StartMark;
 use crate::job::{Claimed, JobId};
 use crate::log::{Buffer, JobLog};
 use crate::progress::{Progress, Shown};
@@ -45,7 +45,7 @@ pub(crate) struct Held {
     /// Whether its handler has ended.
     ended: AtomicBool,
     /// Whether the store knows of its start.
-    pub(super) marked: Mark,
+    pub(super) marked: StartMark,
     /// What its group was charged for it so far (the bits of an `f64`).
     charged: AtomicU64,
     /// What its handler tells of itself, if it ever does.
@@ -73,7 +73,7 @@ impl Held {
             stop: AtomicU8::new(0),
             started: AtomicU64::new(0),
             ended: AtomicBool::new(false),
-            marked: Mark::default(),
+            marked: StartMark::default(),
             charged: AtomicU64::new(0),
             inside: OnceLock::new(),
             log: OnceLock::new(),

@@ -61,8 +61,8 @@ pub(super) struct Life {
     pub(super) quiet: watch::Sender<u64>,
     /// Whether the last look found nothing to do.
     pub(super) asleep: AtomicBool,
-    /// A place under a cap has become free here: groups that were left out may have their turn again.
-    pub(super) place_freed: AtomicBool,
+    /// A job under a cap has ended here: groups that were left out may have their turn again.
+    pub(super) cap_freed: AtomicBool,
     /// What slots owe or are owed, until the claimer has the accounts at hand again.
     pub(super) bills: Mutex<Vec<Bill>>,
     endings: mpsc::Sender<Ending>,
@@ -124,7 +124,7 @@ impl Life {
             due_changed: Notify::new(),
             quiet: watch::Sender::new(0),
             asleep: AtomicBool::new(false),
-            place_freed: AtomicBool::new(false),
+            cap_freed: AtomicBool::new(false),
             bills: Mutex::default(),
             endings,
             arrived: tokio::sync::Mutex::new(arrived),

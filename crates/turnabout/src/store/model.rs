@@ -31,7 +31,7 @@ use crate::error::Result;
 use crate::group::Settings;
 use crate::hook::{self, Hook, Hooks, Owed};
 use crate::job::{Attempt, Claim, Claimed, Job, JobId, Lane, State};
-use crate::lifecycle::{Change, Event, Place, Policy};
+use crate::lifecycle::{Change, Event, Location, Policy};
 use crate::log::Line;
 use crate::progress::percent_of;
 use crate::task::TaskSettings;
@@ -114,7 +114,7 @@ impl Model {
         let was_held = matches!(job.state, State::Scheduled | State::Running);
         let is_held = matches!(change.state, State::Scheduled | State::Running);
         tables.remove(job.id);
-        if was_held && !is_held && change.place != Place::History {
+        if was_held && !is_held && change.place != Location::History {
             job.started = None;
         }
         job.state = change.state;
@@ -125,11 +125,11 @@ impl Model {
         job.interruptions = change.interruptions;
         job.losses = change.losses;
         // What was reported is the holder's, and goes with it.
-        let step = job.step.take().filter(|_| change.place == Place::Held);
-        let reported = Some(job.progress).filter(|_| change.place == Place::Held);
+        let step = job.step.take().filter(|_| change.place == Location::Held);
+        let reported = Some(job.progress).filter(|_| change.place == Location::Held);
         (job.step, job.progress) = (step, percent_of(job.state, reported));
         match change.place {
-            Place::Ready(lane) => {
+            Location::Ready(lane) => {
                 // Out of parking or history it goes to the end of its lane; otherwise it keeps its place.
                 if job.due.is_some() || job.finished.is_some() {
                     job.seq = tables.next_seq();
@@ -139,26 +139,26 @@ impl Model {
                 job.claim = None;
                 job.lane = Some(lane);
             }
-            Place::Parked(delay) => {
+            Location::Parked(delay) => {
                 job.due = Some(after(now, delay));
                 job.claim = None;
                 job.lane = None;
                 self.signal(Signal::Due(delay));
             }
-            Place::StillParked | Place::Gone => {}
-            Place::Held => {
+            Location::StillParked | Location::Gone => {}
+            Location::Held => {
                 job.due = None;
                 job.lane = None;
             }
-            Place::History => {
+            Location::History => {
                 job.due = None;
                 job.lane = None;
                 job.finished = Some(now);
             }
         }
         self.signal(Signal::Changed(job.id));
-        let last = change.place == Place::History && self.options.retention.is_zero();
-        if change.place != Place::Gone {
+        let last = change.place == Location::History && self.options.retention.is_zero();
+        if change.place != Location::Gone {
             tables.feed.tell(now, &job, last);
         }
         if job.cancelling && is_held {
@@ -168,12 +168,12 @@ impl Model {
             self.signal(Signal::Ready);
         }
         match change.place {
-            Place::Gone => {
+            Location::Gone => {
                 tables.logs.retain(|(id, _), _| *id != job.id);
                 tables.attempts.remove(&job.id);
             }
-            Place::History if self.options.retention.is_zero() => {}
-            Place::History => {
+            Location::History if self.options.retention.is_zero() => {}
+            Location::History => {
                 tables.ended.insert(job.id, job);
             }
             _ => tables.put(job),
@@ -302,7 +302,7 @@ impl Store for Model {
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
-        self.happen(which, event)
+        self.change_jobs(which, event)
     }
 
     async fn promote(&self, limit: u32) -> Result<Promoted> {

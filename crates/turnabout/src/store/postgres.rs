@@ -60,10 +60,10 @@ mod waker;
 use connect::{failed, no_connection};
 use holds::Holds;
 use insert::together::Together;
-use listen::Ear;
+use listen::Listener;
 use sql::Sql;
 use standby::Standby;
-use timeouts::{MORE_PATIENCE, PATIENCE};
+use timeouts::{LONG_TIMEOUT, TIMEOUT};
 use tls::Tls;
 use waker::Waker;
 
@@ -97,7 +97,7 @@ pub struct PostgresStore {
     standby: Standby,
     /// For what goes on after a caller has gone.
     me: Weak<Self>,
-    ear: Ear,
+    listener: Listener,
     /// What other processes are told.
     waker: Arc<Waker>,
     feed: feed::Feed,
@@ -115,7 +115,7 @@ impl PostgresStore {
         migrate::prepare(&config, &tls, &options.schema, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
         let watched = Arc::new(tokio::sync::Notify::new());
-        let ear = Ear::open(
+        let listener = Listener::open(
             (config.clone(), tls.clone()),
             &options.schema,
             signals.clone(),
@@ -151,7 +151,7 @@ impl PostgresStore {
             pruned: Mutex::new("0".to_owned()),
             standby: Standby::default(),
             me: me.clone(),
-            ear,
+            listener,
             waker: Arc::default(),
             feed,
         });
@@ -240,12 +240,12 @@ impl Store for PostgresStore {
     }
 
     async fn submit_portion(&self, jobs: Vec<NewJob>, leg: Leg) -> Result<Vec<Result<Submitted>>> {
-        self.within(MORE_PATIENCE, "submitting jobs", self.insert(jobs, leg))
+        self.within(LONG_TIMEOUT, "submitting jobs", self.insert(jobs, leg))
             .await
     }
 
     async fn take(&self, take: Take) -> Result<Taken> {
-        self.within(PATIENCE, "taking jobs", Box::pin(self.take_jobs(take)))
+        self.within(TIMEOUT, "taking jobs", Box::pin(self.take_jobs(take)))
             .await
     }
 
@@ -254,7 +254,7 @@ impl Store for PostgresStore {
     }
 
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
-        self.within(PATIENCE, "taking a parked job", self.grab_parked(executor, number, id))
+        self.within(TIMEOUT, "taking a parked job", self.grab_parked(executor, number, id))
             .await
     }
 
@@ -264,12 +264,12 @@ impl Store for PostgresStore {
     }
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
-        self.within(PATIENCE, "settling jobs", Box::pin(self.write_outcomes(executor, jobs)))
+        self.within(TIMEOUT, "settling jobs", Box::pin(self.write_outcomes(executor, jobs)))
             .await
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
-        self.again("changing jobs", || Box::pin(self.happen(which.clone(), event)))
+        self.again("changing jobs", || Box::pin(self.change_jobs(which.clone(), event)))
             .await
     }
 
@@ -278,16 +278,16 @@ impl Store for PostgresStore {
     }
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
-        self.within(PATIENCE, "reading jobs", self.read(ids)).await
+        self.within(TIMEOUT, "reading jobs", self.read(ids)).await
     }
 
     async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
-        self.within(PATIENCE, "reading attempts", self.earlier_attempts(job))
+        self.within(TIMEOUT, "reading attempts", self.earlier_attempts(job))
             .await
     }
 
     async fn prune(&self) -> Result<u64> {
-        self.within(MORE_PATIENCE, "pruning", self.prune_history()).await
+        self.within(LONG_TIMEOUT, "pruning", self.prune_history()).await
     }
 }
 
@@ -302,7 +302,7 @@ impl Wake for PostgresStore {
     }
 
     fn hears(&self) -> bool {
-        self.ear.hears()
+        self.listener.hears()
     }
 
     fn refresh(&self) {

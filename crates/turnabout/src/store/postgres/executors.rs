@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed, no_connection};
-use super::timeouts::{Doubt, PATIENCE};
+use super::timeouts::{Doubt, TIMEOUT};
 use crate::error::Result;
 use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
@@ -21,7 +21,8 @@ use crate::turn::Charge;
 #[async_trait]
 impl Executors for PostgresStore {
     async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
-        self.again("registering", || self.enrol(executor, kind, tasks)).await
+        self.again("registering", || self.register_executor(executor, kind, tasks))
+            .await
     }
 
     async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
@@ -29,8 +30,10 @@ impl Executors for PostgresStore {
     }
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        self.again("burying a silent executor", || Box::pin(self.bury(executor, beat)))
-            .await
+        self.again("reaping a silent executor", || {
+            Box::pin(self.reap_executor(executor, beat))
+        })
+        .await
     }
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {
@@ -39,7 +42,7 @@ impl Executors for PostgresStore {
         // The process may be about to end.
         self.feed.catch_up().await;
         self.within(
-            PATIENCE,
+            TIMEOUT,
             "leaving",
             self.run("leaving", &self.sql.deregister, &[&executor]),
         )
@@ -51,13 +54,18 @@ impl Executors for PostgresStore {
     }
 
     async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
-        self.within(PATIENCE, "sharing accounts", self.share_accounts(kind, charges))
+        self.within(TIMEOUT, "sharing accounts", self.share_accounts(kind, charges))
             .await
     }
 }
 
 impl PostgresStore {
-    pub(super) async fn enrol(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
+    pub(super) async fn register_executor(
+        &self,
+        executor: &ExecutorInfo,
+        kind: &str,
+        tasks: &[TaskSettings],
+    ) -> Result<()> {
         let failed = failed("registering");
         let limited: Vec<&str> = tasks
             .iter()
@@ -127,7 +135,7 @@ impl PostgresStore {
         let doubt = Doubt::about(&self.pulse);
         let client = self.pulse.get().await.map_err(no_connection)?;
         let now = self.options.clock.manual();
-        let echo = self.ear.beat();
+        let echo = self.listener.beat();
         let (update, drop_holds, sweep, held, peers) = (
             client.prepare_cached(&self.sql.beat).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.drop_holds).await.map_err(&failed)?,
@@ -179,8 +187,8 @@ impl PostgresStore {
         })
     }
 
-    pub(super) async fn bury(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        let failed = failed("burying a silent executor");
+    pub(super) async fn reap_executor(&self, executor: Uuid, beat: i64) -> Result<u32> {
+        let failed = failed("reaping a silent executor");
         let policies = self.policies().await?;
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;

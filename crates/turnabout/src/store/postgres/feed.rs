@@ -20,7 +20,7 @@ use super::PostgresStore;
 use super::connect::{Mode, Tx, failed};
 use crate::error::Result;
 use crate::job::{Brief, JobId};
-use crate::lifecycle::Place;
+use crate::lifecycle::Location;
 use crate::store::{Changed, HINTS_KEPT, Hint, Hints, Settle, Signal, Submitted, Watched};
 
 #[async_trait]
@@ -178,7 +178,7 @@ impl PostgresStore {
         if !self.tells_last() {
             return Vec::new();
         }
-        let ending = jobs.iter().filter(|job| job.change.place == Place::History);
+        let ending = jobs.iter().filter(|job| job.change.place == Location::History);
         let ids: Vec<JobId> = ending.map(|job| job.id).collect();
         // Without an answer nothing is told but that they are gone.
         let found = self.read(&ids).await.unwrap_or_default();
@@ -208,7 +208,7 @@ impl PostgresStore {
     pub(super) fn hint_ended(&self, changed: &[Changed]) {
         if self.tells_last() {
             let ended = changed.iter().filter_map(|c| Some((&c.job, c.outcome.ok()?)));
-            for (job, change) in ended.filter(|(_, change)| change.place == Place::History) {
+            for (job, change) in ended.filter(|(_, change)| change.place == Location::History) {
                 let last = Brief::ended(job, &change, self.now());
                 self.feed.tell((job.id, Some(Box::new(last))));
             }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed};
-use super::timeouts::PATIENCE;
+use super::timeouts::TIMEOUT;
 use super::{PostgresStore, rows};
 use crate::error::{Error, Result};
 use crate::hook::{self, Hook, Hooks, Owed};
@@ -20,13 +20,13 @@ use crate::store::{OwedHooks, Settle, Signal};
 #[async_trait]
 impl OwedHooks for PostgresStore {
     async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
-        self.within(PATIENCE, "looking for hooks", self.give_out(tasks, limit, again))
+        self.within(TIMEOUT, "looking for hooks", self.give_out(tasks, limit, again))
             .await
     }
 
     async fn strike(&self, owed: Vec<i64>) -> Result<()> {
         self.within(
-            PATIENCE,
+            TIMEOUT,
             "striking off hooks",
             self.run("striking off hooks", &self.sql.strike, &[&owed]),
         )

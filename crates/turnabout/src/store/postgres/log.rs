@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed, missing_day};
-use super::timeouts::PATIENCE;
+use super::timeouts::TIMEOUT;
 use super::{PostgresStore, rows};
 use crate::error::Result;
 use crate::job::JobId;
@@ -17,21 +17,21 @@ use crate::store::{LogEnd, LogLines, Report, Reporting, Signal};
 #[async_trait]
 impl Reporting for PostgresStore {
     async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
-        self.within(PATIENCE, "writing progress", self.write_reports(executor, reports))
+        self.within(TIMEOUT, "writing progress", self.write_reports(executor, reports))
             .await
     }
 
     async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
-        self.within(PATIENCE, "storing logs", self.write_logs(executor, logs))
+        self.within(TIMEOUT, "storing logs", self.write_logs(executor, logs))
             .await
     }
 
     async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
-        self.within(PATIENCE, "looking at logs", self.ends_of_logs(jobs)).await
+        self.within(TIMEOUT, "looking at logs", self.ends_of_logs(jobs)).await
     }
 
     async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
-        self.within(PATIENCE, "reading a log", self.read_lines(job, after, limit))
+        self.within(TIMEOUT, "reading a log", self.read_lines(job, after, limit))
             .await
     }
 }

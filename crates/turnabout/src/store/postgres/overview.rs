@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::failed;
-use super::timeouts::PATIENCE;
+use super::timeouts::TIMEOUT;
 use crate::error::{Error, Result};
 use crate::job::{Job, JobId, Priority, State};
 use crate::store::overview::{COUNTED, GroupSum, Member, Sum, Tally, Whose};
@@ -119,15 +119,15 @@ impl Overview for PostgresStore {
     }
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
-        self.within(PATIENCE, "listing jobs", self.page(filter)).await
+        self.within(TIMEOUT, "listing jobs", self.page(filter)).await
     }
 
     async fn counts(&self) -> Result<Counts> {
-        self.within(PATIENCE, "counting jobs", self.count()).await
+        self.within(TIMEOUT, "counting jobs", self.count()).await
     }
 
     async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
-        self.within(PATIENCE, "looking at why a job waits", self.look_around(id))
+        self.within(TIMEOUT, "looking at why a job waits", self.explain_wait(id))
             .await
     }
 }

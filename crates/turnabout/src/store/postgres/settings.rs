@@ -9,7 +9,7 @@ use deadpool_postgres::Object;
 
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed};
-use super::timeouts::{MORE_PATIENCE, PATIENCE};
+use super::timeouts::{LONG_TIMEOUT, TIMEOUT};
 use crate::error::Result;
 use crate::group::{GroupSettings, Settings, TaskLimits};
 use crate::store::{Configuration, Setting};
@@ -19,16 +19,16 @@ use crate::turn::Charge;
 #[async_trait]
 impl Configuration for PostgresStore {
     async fn settings(&self) -> Result<Arc<Settings>> {
-        self.within(PATIENCE, "reading settings", self.read_settings()).await
+        self.within(TIMEOUT, "reading settings", self.read_settings()).await
     }
 
     async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
         let written = self.write_setting(setting, version);
-        self.within(MORE_PATIENCE, "changing a setting", written).await
+        self.within(LONG_TIMEOUT, "changing a setting", written).await
     }
 
     async fn tasks(&self) -> Result<Vec<TaskSettings>> {
-        self.within(PATIENCE, "reading tasks", self.read_tasks(None)).await
+        self.within(TIMEOUT, "reading tasks", self.read_tasks(None)).await
     }
 }
 

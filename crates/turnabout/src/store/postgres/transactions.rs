@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{HOT, Tx, failed, no_connection};
-use super::timeouts::PATIENCE;
+use super::timeouts::TIMEOUT;
 use crate::clock;
 use crate::error::{Error, Result};
 use crate::job::JobId;
@@ -29,7 +29,7 @@ impl Transactions for PostgresStore {
     }
 
     async fn begin(&self, job: JobId, isolation: Isolation) -> Result<Arc<Transaction>> {
-        self.within(PATIENCE, "beginning a transaction", self.begin_for(job, isolation))
+        self.within(TIMEOUT, "beginning a transaction", self.begin_for(job, isolation))
             .await
     }
 

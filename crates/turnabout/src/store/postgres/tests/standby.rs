@@ -73,7 +73,7 @@ async fn jobs_of_several_callers_are_taken_together(place: &Place) {
     let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 9).await;
-    // The first holds the pen, and waits; the others are stored together.
+    // The first holds the lead, and waits; the others are stored together.
     let client = place.client().await;
     place
         .run(&client, "begin; lock table turnabout.job in exclusive mode")

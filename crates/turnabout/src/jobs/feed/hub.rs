@@ -95,8 +95,7 @@ pub(super) async fn run(store: Arc<dyn Store>, mut joins: mpsc::Receiver<Join>) 
 async fn news(signals: &mut Receiver<Signal>) {
     loop {
         match signals.recv().await {
-            Ok(Signal::Changed(_)) | Err(RecvError::Lagged(_)) => break,
-            Ok(Signal::Ready) => break,
+            Ok(Signal::Changed(_) | Signal::Ready) | Err(RecvError::Lagged(_)) => break,
             Ok(_) => {}
             Err(RecvError::Closed) => std::future::pending().await,
         }

@@ -32,20 +32,16 @@ pub(super) struct Tx<'a> {
 impl Tx<'_> {
     /// The settings in force. Read again only when their version has changed.
     pub(super) fn settings(&mut self) -> Result<Arc<Settings>, Fault> {
-        match &self.current {
-            Some(current) => Ok(current.clone()),
-            None => self.settings_of(settings::version(self.connection)?),
+        if let Some(current) = &self.current {
+            return Ok(current.clone());
         }
-    }
-
-    /// The settings, whose version was read in this verb.
-    pub(super) fn settings_of(&mut self, version: i64) -> Result<Arc<Settings>, Fault> {
-        let current = self.read_settings(version)?;
+        let current = self.read_settings()?;
         self.current = Some(current.clone());
         Ok(current)
     }
 
-    fn read_settings(&mut self, version: i64) -> Result<Arc<Settings>, Fault> {
+    fn read_settings(&mut self) -> Result<Arc<Settings>, Fault> {
+        let version = settings::version(self.connection)?;
         if let Some(known) = self.known.as_ref().filter(|known| known.version == version) {
             return Ok(known.clone());
         }

@@ -10,7 +10,7 @@ mod executor;
 mod store;
 
 use turnabout::job::State;
-use turnabout::lifecycle::{Event, Place, Standing, decide};
+use turnabout::lifecycle::{Event, Location, Standing, decide};
 
 use super::rule::Rule;
 use super::trace::Trace;
@@ -200,7 +200,7 @@ impl<'a> Simulation<'a> {
         };
         let (standing, place) = changed(&life.standing, event, self.workload, self.random.f64());
         life.standing = standing;
-        if let Place::Parked(delay) = place {
+        if let Location::Parked(delay) = place {
             self.events.add(now + delay.as_micros() as Micros, What::Ready(job));
         } else {
             self.unfinished -= 1;
@@ -219,7 +219,7 @@ impl<'a> Simulation<'a> {
 }
 
 /// What becomes of a job, by the rules about states.
-fn changed(standing: &Standing, event: Event, workload: &Workload, jitter: f64) -> (Standing, Place) {
+fn changed(standing: &Standing, event: Event, workload: &Workload, jitter: f64) -> (Standing, Location) {
     match decide(standing, &event, &workload.policy(), jitter) {
         Ok(change) => (change.standing(), change.place),
         Err(refusal) => unreachable!("{event:?} of {standing:?}: {refusal:?}"),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use turnabout::Policy;
 use turnabout::group::{GroupSettings, Settings, TaskLimits};
-use turnabout::lifecycle::Policy;
 
 /// Time in the laboratory: microseconds since the beginning.
 pub(super) type Micros = u64;

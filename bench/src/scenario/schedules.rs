@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
+use turnabout::schedule::ScheduleFilter;
 use turnabout::schedule::{Definition, ScheduleChange, ScheduleKey};
-use turnabout::store::schedules::ScheduleFilter;
 use turnabout::{Jobs, Overlap};
 
 use super::idle::statements;

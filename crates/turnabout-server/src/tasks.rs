@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use serde_json::value::RawValue;
 use tracing::Instrument as _;
-use turnabout::lifecycle::Policy;
+use turnabout::Policy;
 use turnabout::{Context, Executor, TaskResult, TaskSettings};
 
 mod checks;

@@ -31,9 +31,7 @@ mod keeper;
 mod life;
 mod lives;
 mod logger;
-mod mark;
 mod meter;
-mod newcomers;
 pub(crate) mod news;
 mod numbers;
 mod plan;
@@ -41,6 +39,7 @@ mod registry;
 mod reporter;
 mod scheduler;
 mod shutdown;
+mod start_mark;
 mod sweeper;
 mod transaction;
 
@@ -363,11 +362,12 @@ fn offer_transactions(plan: &Plan, tasks: &Tasks) -> Result<()> {
     let Some(task) = tasks.registry.transactional() else {
         return Ok(());
     };
-    let offered = plan.jobs.store().offer_transactions(plan.slots.max(4));
-    offered.map_err(|error| match error {
-        Error::Invalid { what, why } => Error::invalid(what, format!("the task `{task}` wants one, but {why}")),
-        other => other,
-    })
+    let Some(transactions) = plan.jobs.store().transactions() else {
+        let why = format!("the task `{task}` wants one, but only a PostgreSQL store can give handlers a transaction");
+        return Err(Error::invalid("transaction", why));
+    };
+    transactions.offer(plan.slots.max(4));
+    Ok(())
 }
 
 impl<S> std::fmt::Debug for Executor<S> {

@@ -69,6 +69,7 @@ impl Settings {
 
 /// Whose number of running jobs is limited. Ordered: claims lock caps in this order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Cap {
     /// A group's.
     Group(String),

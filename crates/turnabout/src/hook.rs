@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::job::Job;
-use crate::lifecycle::{self, Change, Place};
+use crate::lifecycle::{self, Change, Location};
 use crate::progress::percent_of;
 use crate::store::Settle;
 
@@ -26,6 +26,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 /// What a task may want to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Hook {
     /// An attempt failed, or the job failed without one (it expired, or was lost once too often).
     Error = 1,
@@ -115,7 +116,7 @@ pub(crate) fn owed(job: &Job, change: &Change, hooks: Hooks, kept: bool, now: Ti
     after.losses = change.losses;
     after.progress = percent_of(change.state, None);
     after.step = None;
-    if change.place == Place::History {
+    if change.place == Location::History {
         after.finished = Some(now);
     }
     owed.iter().map(|hook| (hook, after.clone())).collect()

@@ -29,6 +29,7 @@ macro_rules! coded {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal $word:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
         pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant = $code),+ }
 
         impl $name {

@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::job::{Attempt, Job, JobId, Priority};
-use crate::lifecycle::{Event, Place, Refusal};
-use crate::store::{Changed, Counts, NewJob, Store, Submitted, Which};
+use crate::lifecycle::{Event, Location, Refusal};
+use crate::store::{Changed, NewJob, Store, Submitted, Which};
 use crate::submit::{Submission, Submit, Typed, submit_all};
 use crate::task::{Task, TaskSettings};
 
@@ -40,6 +40,8 @@ pub use scope::ScopedJobs;
 pub use set::{SetGroup, SetTask};
 pub use watch::Watch;
 
+pub use crate::store::overview::{Counts, GroupSum, Member, Sum, Tally, Whose};
+
 /// So many jobs are read by one call of the store.
 const READ_PORTION: usize = 1000;
 
@@ -65,6 +67,7 @@ struct Inner {
 /// What came of a cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Cancel {
     /// The job is cancelled.
     Cancelled,
@@ -220,7 +223,7 @@ impl Jobs {
     pub async fn cancel(&self, id: JobId) -> Result<Cancel> {
         let changed = self.change(id, Event::Cancel).await?;
         match changed.outcome {
-            Ok(change) if change.place == Place::Held => Ok(Cancel::Cancelling),
+            Ok(change) if change.place == Location::Held => Ok(Cancel::Cancelling),
             Ok(_) => Ok(Cancel::Cancelled),
             Err(Refusal::AlreadySo) if changed.job.state.is_final() => Ok(Cancel::Cancelled),
             Err(Refusal::AlreadySo) => Ok(Cancel::Cancelling),

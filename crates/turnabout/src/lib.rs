@@ -110,7 +110,6 @@
 //! | `submit.rs` | what may be said about a job, and the one place where that is checked |
 //! | `store.rs` | where jobs live: one trait, and a folder for each store with its SQL in files |
 //! | `executor/claimer.rs` | asks the store for jobs as slots become free |
-//! | `executor/newcomers.rs` | .. and before that for those who would start before what is in hand |
 //! | `turn.rs` | pure: whose turn it is; rotation, counting scheme, accounts |
 //! | `executor/hand.rs` | the jobs in hand, from the claim until their end is written |
 //! | `executor/attempt.rs` | one attempt as a straight line |
@@ -126,6 +125,8 @@
 //! tasks an executor knows), `executor/transaction.rs` (attempts that have one). The nouns: `job.rs`, `task.rs`, `hook.rs`,
 //! `schedule.rs`, `group.rs`, `log.rs`, `clock.rs`, `error.rs`, `transaction.rs`.
 
+// Modules that are hidden are no part of the API and may change with any release: the benchmarks, the laboratory and the tests
+// of this repository look into them. What users need of them is named elsewhere; tests/surface.rs lists it.
 pub mod clock;
 mod context;
 mod error;
@@ -135,10 +136,12 @@ pub mod hook;
 #[macro_use]
 pub mod job;
 pub mod jobs;
+#[doc(hidden)]
 pub mod lifecycle;
 pub mod log;
 pub mod progress;
 pub mod schedule;
+#[doc(hidden)]
 pub mod store;
 mod submit;
 mod task;
@@ -164,6 +167,7 @@ mod transaction {
         false
     }
 }
+#[doc(hidden)]
 pub mod turn;
 
 pub use context::{Context, HookContext};
@@ -171,6 +175,7 @@ pub use error::{Error, Result};
 pub use executor::{Executor, ExecutorHandle, Health, HookHandler};
 pub use job::{Attempt, Described, Job, JobId, Priority, State};
 pub use jobs::{Cancel, Explanation, FollowLogs, Jobs, LogPage, Page, ScopedJobs, Watch};
+pub use lifecycle::Policy;
 pub use log::{JobLog, LogLimits};
 pub use progress::{Cancelled, Progress};
 pub use schedule::{Definition, Missed, Overlap, Schedule, ScheduleChange, ScheduleKey};
@@ -181,7 +186,7 @@ pub use submit::{Submission, Submit, Submitting};
 pub use task::{Args, BoxError, Failure, Isolation, Refused, Task, TaskError, TaskResult, TaskSettings};
 #[cfg(feature = "postgres")]
 pub use transaction::{Savepoint, Transaction};
-pub use turn::Fairness;
+pub use turn::{Fairness, Scheme};
 
 /// The code in the README compiles.
 #[cfg(doctest)]

@@ -119,7 +119,7 @@ pub enum Event {
 
 /// Where the job goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Place {
+pub enum Location {
     /// Into its lane: at the end if it was parked or had ended, else with the `seq` that it has.
     Ready(Lane),
     /// Out of sight until so long from now.
@@ -142,7 +142,7 @@ pub struct Change {
     /// Why.
     pub reason: Option<Reason>,
     /// Where the job goes.
-    pub place: Place,
+    pub place: Location,
     /// Whether a cancel is under way.
     pub cancelling: bool,
     /// The new priority.
@@ -163,7 +163,7 @@ impl Change {
             reason: self.reason,
             cancelling: self.cancelling,
             priority: self.priority,
-            ready: matches!(self.place, Place::Ready(_)),
+            ready: matches!(self.place, Location::Ready(_)),
             attempts: self.attempts,
             interruptions: self.interruptions,
             losses: self.losses,
@@ -238,7 +238,7 @@ pub fn decide(job: &Standing, event: &Event, policy: &Policy, jitter: f64) -> Re
         (S::Running, E::Lose) => Ok(lost(job, policy)),
 
         (S::Waiting | S::Stuck, E::Promote) if !job.ready => Ok(Change {
-            place: Place::Ready(lane(job)),
+            place: Location::Ready(lane(job)),
             ..held(job, job.state)
         }),
         (S::Waiting, E::Expire) => Ok(ended(job, S::Failed, Reason::Expired)),
@@ -270,9 +270,9 @@ pub fn decide(job: &Standing, event: &Event, policy: &Policy, jitter: f64) -> Re
             };
             Ok(Change {
                 place: if job.ready {
-                    Place::Ready(lane(&changed))
+                    Location::Ready(lane(&changed))
                 } else {
-                    Place::StillParked
+                    Location::StillParked
                 },
                 ..held(&changed, job.state)
             })
@@ -280,7 +280,7 @@ pub fn decide(job: &Standing, event: &Event, policy: &Policy, jitter: f64) -> Re
         (_, E::Reprioritise(_)) => Err(Refusal::Taken),
 
         (S::Success | S::Failed | S::Cancelled, E::Delete) => Ok(Change {
-            place: Place::Gone,
+            place: Location::Gone,
             ..held(job, job.state)
         }),
         (_, E::Restart | E::Delete) => Err(Refusal::NotFinal),
@@ -300,13 +300,13 @@ pub fn must_record_start(job: &Standing, policy: &Policy, transaction: bool) -> 
 /// The hooks that a change is about. `kept`: whether jobs that have ended are kept at all.
 pub fn owes(change: &Change, kept: bool) -> Hooks {
     let hooks = match (change.state, change.place) {
-        (_, Place::Gone) => return Hooks::NONE.with(Hook::Delete),
-        (State::Cancelled, Place::History) => Hooks::NONE.with(Hook::Cancelled),
+        (_, Location::Gone) => return Hooks::NONE.with(Hook::Delete),
+        (State::Cancelled, Location::History) => Hooks::NONE.with(Hook::Cancelled),
         // A stuck job that is parked has just failed; when it is promoted or changes its priority it is not.
-        (State::Failed, Place::History) | (State::Stuck, Place::Parked(_)) => Hooks::NONE.with(Hook::Error),
+        (State::Failed, Location::History) | (State::Stuck, Location::Parked(_)) => Hooks::NONE.with(Hook::Error),
         _ => Hooks::NONE,
     };
-    if change.place == Place::History && !kept {
+    if change.place == Location::History && !kept {
         hooks.with(Hook::Delete)
     } else {
         hooks
@@ -336,7 +336,7 @@ pub fn attempt_number(job: &Standing) -> u32 {
 /// Which attempt ends by this change of a held job and leaves the job to be tried again: one for the history of its
 /// attempts. A snooze is none (nothing was wrong, and there may be any number of them).
 pub fn attempt_to_keep(change: &Change) -> Option<u32> {
-    let again = matches!(change.place, Place::Ready(_) | Place::Parked(_));
+    let again = matches!(change.place, Location::Ready(_) | Location::Parked(_));
     let attempted = !matches!(change.reason, None | Some(Reason::Released | Reason::Snoozed));
     (again && attempted).then(|| attempt_number(&change.standing()))
 }
@@ -371,7 +371,7 @@ fn held(job: &Standing, state: State) -> Change {
     Change {
         state,
         reason: job.reason,
-        place: Place::Held,
+        place: Location::Held,
         cancelling: job.cancelling,
         priority: job.priority,
         attempts: job.attempts,
@@ -383,7 +383,7 @@ fn held(job: &Standing, state: State) -> Change {
 fn ready(job: &Standing, state: State, reason: Reason) -> Change {
     Change {
         reason: Some(reason),
-        place: Place::Ready(lane(job)),
+        place: Location::Ready(lane(job)),
         ..held(job, state)
     }
 }
@@ -391,7 +391,7 @@ fn ready(job: &Standing, state: State, reason: Reason) -> Change {
 fn parked(job: &Standing, state: State, reason: Reason, delay: Duration) -> Change {
     Change {
         reason: Some(reason),
-        place: Place::Parked(delay),
+        place: Location::Parked(delay),
         ..held(job, state)
     }
 }
@@ -399,7 +399,7 @@ fn parked(job: &Standing, state: State, reason: Reason, delay: Duration) -> Chan
 fn ended(job: &Standing, state: State, reason: Reason) -> Change {
     Change {
         reason: Some(reason),
-        place: Place::History,
+        place: Location::History,
         cancelling: false,
         ..held(job, state)
     }

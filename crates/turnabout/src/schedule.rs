@@ -34,6 +34,8 @@ pub use rules::RunNow;
 pub(crate) use rules::{Firing, fire, run_now};
 pub use times::Times;
 
+pub use crate::store::schedules::{ScheduleEvent, ScheduleEventKind, ScheduleFilter};
+
 /// So many runs are kept of each schedule.
 pub(crate) const RUNS_KEPT: i64 = 100;
 /// No call of backfill submits more jobs.

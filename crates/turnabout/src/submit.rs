@@ -18,7 +18,7 @@ use crate::store::{MaxUnfinished, NewJob, Submitted};
 use crate::task::{Args, Task};
 
 mod arguments;
-mod many;
+pub(crate) mod many;
 mod names;
 
 use arguments::Arguments;

@@ -118,6 +118,7 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
 
 /// How strictly a handler's transaction is kept apart from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Isolation {
     /// Each statement sees what others have committed by then.
     ReadCommitted,

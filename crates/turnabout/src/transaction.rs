@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::store::postgres::tls::Tls;
 
 /// How long the end of a transaction waits for a statement that is still under way.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The transaction of a handler whose task [declares one](crate::Task::TRANSACTION), see
 /// [`Context::transaction`](crate::Context::transaction).
@@ -164,7 +164,7 @@ impl Transaction {
     pub(crate) async fn take(&self) -> Result<Object> {
         self.closed.store(true, Relaxed);
         // What the handler has left running elsewhere is waited for, but not for long.
-        let mut guard = tokio::time::timeout(PATIENCE, self.client.write()).await.map_err(|_| {
+        let mut guard = tokio::time::timeout(TIMEOUT, self.client.write()).await.map_err(|_| {
             Error::invalid(
                 "transaction",
                 "the handler returned while a statement of its transaction was under way",
@@ -185,14 +185,14 @@ impl Transaction {
         self.closed.store(true, Relaxed);
         if self.under_way.load(Relaxed) > 0 {
             // Locks should not outlive the handler.
-            let _ = tokio::time::timeout(PATIENCE, self.cancel.cancel_query(self.tls.clone())).await;
+            let _ = tokio::time::timeout(TIMEOUT, self.cancel.cancel_query(self.tls.clone())).await;
         }
-        let Ok(mut guard) = tokio::time::timeout(PATIENCE, self.client.write()).await else {
+        let Ok(mut guard) = tokio::time::timeout(TIMEOUT, self.client.write()).await else {
             // Someone holds on to it; it is closed with the last reference.
             return;
         };
         let Some(client) = guard.take() else { return };
-        let undone = tokio::time::timeout(PATIENCE, client.batch_execute("rollback")).await;
+        let undone = tokio::time::timeout(TIMEOUT, client.batch_execute("rollback")).await;
         if !matches!(undone, Ok(Ok(()))) {
             drop(Object::take(client));
         }

@@ -37,6 +37,7 @@ pub use scheme::Scheme;
 /// What a job costs its group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Fairness {
     /// Each job costs 1: plain round robin.
     #[default]

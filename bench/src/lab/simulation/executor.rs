@@ -45,8 +45,6 @@ pub(super) struct Executor {
     pub(super) asleep: bool,
     /// At how many starts we last began to watch for jobs that do not start.
     watched: Option<u64>,
-    /// Whether jobs have come since it last looked.
-    newcomers: bool,
 }
 
 impl Executor {
@@ -61,7 +59,6 @@ impl Executor {
             starts: 0,
             asleep: false,
             watched: None,
-            newcomers: false,
         }
     }
 
@@ -78,7 +75,6 @@ impl Executor {
 
     /// Something may have become ready.
     pub(super) fn hear(&mut self) {
-        self.newcomers = true;
         if self.asleep {
             self.asleep = false;
             self.turns.forgive();
@@ -111,17 +107,11 @@ impl Executor {
             return 0;
         }
         self.pace.measure(self.starts, Duration::from_micros(now));
-        let load = Load {
+        self.pace.want(Load {
             slots: self.slots,
             running: self.running.len(),
             queued: self.queue.len(),
-            overtaken: self.queue.overtaken(),
-        };
-        let newcomers = std::mem::take(&mut self.newcomers) && self.queue.gives_way();
-        match self.pace.want(load) {
-            0 if newcomers => self.pace.want_early(load),
-            want => want,
-        }
+        })
     }
 
     /// Takes jobs; goes to sleep if there are none. Says which they are.

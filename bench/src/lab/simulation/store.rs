@@ -85,6 +85,7 @@ impl<'a> Store<'a> {
             let max = match &cap {
                 Cap::Group(group) => self.settings.group(group).max_running,
                 Cap::Task(task) => self.settings.task(task).max_running,
+                cap => unreachable!("no workload has a cap like {cap:?}"),
             };
             let running = self.running.get(&cap).copied().unwrap_or(0);
             round.allow(cap, max.unwrap_or(u32::MAX).saturating_sub(running));

@@ -12,8 +12,8 @@ use axum::response::sse::Event;
 use futures_util::stream;
 use serde::Deserialize;
 use turnabout::JobId;
+use turnabout::jobs::Whose;
 use turnabout::jobs::{Following, Interest, Note, Told};
-use turnabout::store::overview::Whose;
 use utoipa::IntoParams;
 
 use super::caller::Caller;
@@ -137,6 +137,8 @@ impl Reader {
                 }
                 Told::Resync => sse::event("resync", &serde_json::json!({})),
                 Told::Ready => sse::event("ready", &serde_json::json!({})),
+                // Of no concern to those who read events.
+                _ => continue,
             };
             self.waiting.push_back(event);
         }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use turnabout::store::overview::Member;
+use turnabout::jobs::Member;
 use uuid::Uuid;
 
 use super::caller::Caller;

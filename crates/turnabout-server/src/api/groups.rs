@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use turnabout::group::Settings;
-use turnabout::store::overview::{GroupSum, Whose};
+use turnabout::jobs::{GroupSum, Whose};
 use utoipa::IntoParams;
 
 use super::caller::Caller;

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use metrics::{Unit, describe_counter, describe_histogram};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use turnabout::store::overview::Whose;
+use turnabout::jobs::Whose;
 
 use super::caller::Caller;
 use super::state::{App, Inner};

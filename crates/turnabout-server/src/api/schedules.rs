@@ -9,9 +9,9 @@ use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::Deserialize;
+use turnabout::jobs::Whose;
+use turnabout::schedule::ScheduleFilter;
 use turnabout::schedule::{Definition, ScheduleChange, ScheduleKey};
-use turnabout::store::overview::Whose;
-use turnabout::store::schedules::ScheduleFilter;
 use utoipa::IntoParams;
 
 use super::caller::Caller;

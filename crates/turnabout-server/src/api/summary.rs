@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use turnabout::store::overview::{Sum, Whose};
+use turnabout::jobs::{Sum, Whose};
 use utoipa::IntoParams;
 
 use super::caller::Caller;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use turnabout::group::TaskLimits;
-use turnabout::store::overview::{Sum, Whose};
+use turnabout::jobs::{Sum, Whose};
 use turnabout::{State as JobState, TaskSettings};
 
 use super::caller::Caller;

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use turnabout::job::Brief;
+use turnabout::jobs::Whose;
 use turnabout::jobs::{Interest, Note, Position, Told};
-use turnabout::store::overview::Whose;
 use turnabout::{JobId, State, Submission};
 
 use super::state::App;

@@ -80,7 +80,7 @@ pub(crate) struct Scheme(pub(crate) String);
 
 impl Written for Scheme {
     fn from_text(text: &str) -> Result<Self, String> {
-        match text.parse::<turnabout::turn::Scheme>() {
+        match text.parse::<turnabout::Scheme>() {
             Ok(_) => Ok(Self(text.to_owned())),
             Err(error) => Err(error.to_string()),
         }

@@ -8,12 +8,9 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt as _;
-
 use super::finisher::Ending;
 use super::hand::Held;
 use super::life::{Backoff, Life};
-use super::newcomers::Newcomers;
 use crate::error::Error;
 use crate::group::Settings;
 use crate::job::Claimed;
@@ -47,16 +44,12 @@ pub(super) async fn run(life: Arc<Life>) {
             continue;
         }
         let look = claimer.take(want).await;
-        let early = claimer
-            .newcomers
-            .took(matches!(look, Ok(Look::Jobs { newcomers: true })));
         let look = match look {
-            // Who has enough in hand does not sleep.
-            Ok(Look::Nothing) if !early => claimer.sleep(want).await,
+            Ok(Look::Nothing) => claimer.sleep(want).await,
             look => look,
         };
         match look {
-            Ok(Look::Jobs { .. }) => claimer.wake().await,
+            Ok(Look::Jobs) => claimer.wake().await,
             Ok(Look::Benched) if claimer.fruitless < MAX_FRUITLESS => claimer.fruitless += 1,
             Ok(Look::Contended | Look::Benched) => claimer.contended.wait().await,
             Ok(Look::Nothing) => {}
@@ -75,10 +68,8 @@ pub(super) async fn run(life: Arc<Life>) {
 
 /// What a take brought.
 enum Look {
-    /// Some; and whether any of a group that had nothing in hand starts before others that are.
-    Jobs {
-        newcomers: bool,
-    },
+    /// Some.
+    Jobs,
     /// Something was ready, but others had their hands on it.
     Contended,
     /// What was looked at cannot run for now, because of a cap, or has had enough. The next look leaves it out.
@@ -107,7 +98,6 @@ struct Claimer<'a> {
     last_second: Option<Instant>,
     /// The version of the settings that were last in force.
     settings: i64,
-    newcomers: Newcomers,
     /// How many jobs had started, and since when none has, nor was any taken.
     still: (u64, Duration),
 }
@@ -128,7 +118,6 @@ impl<'a> Claimer<'a> {
             fruitless: 0,
             last_second: None,
             settings: 0,
-            newcomers: Newcomers::new(),
             still: (life.hand.starts(), life.watch()),
         }
     }
@@ -140,25 +129,15 @@ impl<'a> Claimer<'a> {
             return 0;
         }
         self.pace.measure(hand.starts(), life.watch());
-        // Before looking: a queue that becomes short from now on is told, and one that becomes shorter, if some wait for that.
-        let low_water = if self.newcomers.wait() {
-            usize::MAX
-        } else {
-            self.pace.low_water()
-        };
-        hand.low_water.store(low_water, Relaxed);
+        // Before looking: a queue that becomes short from now on is told.
+        hand.low_water.store(self.pace.low_water(), Relaxed);
         // In this order, in which a job on its way from the queue into a slot is not overlooked.
-        let (overtaken, queued, running) = (hand.overtaken(), hand.queued(), hand.running());
-        let load = Load {
+        let (queued, running) = (hand.queued(), hand.running());
+        self.pace.want(Load {
             slots: life.plan.slots.saturating_sub(*life.plan.abandoned.borrow()),
             running,
             queued,
-            overtaken,
-        };
-        match self.pace.want(load) {
-            0 => self.newcomers.want(&self.pace, load),
-            want => want,
-        }
+        })
     }
 
     async fn take(&mut self, want: usize) -> Result<Look, Error> {
@@ -185,11 +164,7 @@ impl<'a> Claimer<'a> {
     fn ask(&mut self, want: usize) -> (Take, usize) {
         let life = self.life;
         self.book();
-        // What has come by now is there to be taken.
-        let _ = life.arrivals.notified().now_or_never();
-        let _ = life.newcomers.notified().now_or_never();
-        self.newcomers.asked();
-        if life.place_freed.swap(false, Relaxed) {
+        if life.cap_freed.swap(false, Relaxed) {
             self.turns.forgive();
         }
         let benched = self.turns.benched().len();
@@ -224,8 +199,8 @@ impl<'a> Claimer<'a> {
                     .map(|job| self.charge(job, &taken.settings))
                     .collect();
                 self.still = (life.hand.starts(), life.watch());
-                let newcomers = life.hand.deal(jobs);
-                Look::Jobs { newcomers }
+                life.hand.deal(jobs);
+                Look::Jobs
             } else if taken.found && (self.turns.benched().len() > benched || self.turns.is_passing()) {
                 Look::Benched
             } else if taken.found {
@@ -310,8 +285,8 @@ impl<'a> Claimer<'a> {
         }
     }
 
-    /// Until a slot is free, the queue is short, or jobs have come for which others in hand would give way. Jobs that do
-    /// not start as soon as they should are given back, so that others can have them.
+    /// Until a slot is free or the queue is short. Jobs that do not start as soon as they should are given back, so that
+    /// others can have them.
     async fn wait_for_room(&mut self) {
         let life = self.life;
         let queued = life.hand.queued() > 0;
@@ -320,12 +295,9 @@ impl<'a> Claimer<'a> {
             self.still = (starts, life.watch());
         }
         let accounts = life.plan.fairness != Fairness::Jobs;
-        let gives_way = queued && life.hand.gives_way();
-        let news = self.newcomers.hear(life);
         tokio::select! {
             () = life.closing.cancelled() => {}
             () = life.hand.room.notified() => {}
-            known = news, if gives_way => self.newcomers.come(known),
             () = life.sleep_until(self.still.1 + STALE), if queued => {
                 if life.hand.starts() == starts {
                     for held in life.hand.give_back(0) {
@@ -391,15 +363,15 @@ impl<'a> Claimer<'a> {
     /// Leaves a take with the store, until something happens or it is time to look again.
     async fn stand_by(&mut self, want: usize) -> Result<Look, Error> {
         let life = self.life;
-        let patience = LOOKS
+        let timeout = LOOKS
             .get(self.looks)
             .copied()
             .unwrap_or(life.plan.heartbeat.min(life.plan.wake_up));
         // Nobody wakes us.
-        let patience = if life.store.hears() {
-            patience
+        let timeout = if life.store.hears() {
+            timeout
         } else {
-            patience.min(SECOND)
+            timeout.min(SECOND)
         };
         self.looks += 1;
         let accounts = life.plan.fairness != Fairness::Jobs && *life.hand.size.borrow() > 0;
@@ -412,7 +384,7 @@ impl<'a> Claimer<'a> {
             tokio::select! {
                 () = life.closing.cancelled() => {}
                 () = life.ready.notified() => *woken = true,
-                () = tokio::time::sleep(patience) => {}
+                () = tokio::time::sleep(timeout) => {}
                 () = tokio::time::sleep(SECOND), if accounts => *looks -= 1,
             }
         };

@@ -12,7 +12,7 @@ use super::logger;
 use crate::error::Error;
 use crate::hook::Hooks;
 use crate::job::Described;
-use crate::lifecycle::{Event, Place, Policy, decide};
+use crate::lifecycle::{Event, Location, Policy, decide};
 use crate::store::{Settle, Settled};
 
 /// So many jobs are written at once.
@@ -131,7 +131,7 @@ async fn write(life: &Life, endings: Vec<Ending>, again: &mut VecDeque<Ending>) 
 }
 
 fn a_place_is_free(life: &Life) {
-    life.place_freed.store(true, Relaxed);
+    life.cap_freed.store(true, Relaxed);
     life.ready.notify_one();
 }
 
@@ -158,7 +158,7 @@ fn answered(life: &Life, mut ending: Ending, settle: &Settle, answer: Answer) ->
     match answer {
         Answer::Settled(Settled::Done) => {
             count(life, &ending, settle);
-            if let Place::Parked(delay) = settle.change.place {
+            if let Location::Parked(delay) = settle.change.place {
                 life.due_in(delay);
             }
             None

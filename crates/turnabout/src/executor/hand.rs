@@ -11,8 +11,8 @@ use foldhash::HashMap;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::mark::Mark;
 use super::news::News;
+use super::start_mark::StartMark;
 use crate::job::{Claimed, JobId};
 use crate::log::{Buffer, JobLog};
 use crate::progress::{Progress, Shown};
@@ -45,7 +45,7 @@ pub(crate) struct Held {
     /// Whether its handler has ended.
     ended: AtomicBool,
     /// Whether the store knows of its start.
-    pub(super) marked: Mark,
+    pub(super) marked: StartMark,
     /// What its group was charged for it so far (the bits of an `f64`).
     charged: AtomicU64,
     /// What its handler tells of itself, if it ever does.
@@ -73,7 +73,7 @@ impl Held {
             stop: AtomicU8::new(0),
             started: AtomicU64::new(0),
             ended: AtomicBool::new(false),
-            marked: Mark::default(),
+            marked: StartMark::default(),
             charged: AtomicU64::new(0),
             inside: OnceLock::new(),
             log: OnceLock::new(),
@@ -203,8 +203,6 @@ pub(super) struct Hand {
     /// As many permits as jobs in the queue (or more, where some were taken out again).
     dealt: Semaphore,
     queued: AtomicUsize,
-    /// How many of those have been overtaken; written by whoever has the queue.
-    overtaken: AtomicUsize,
     running: AtomicUsize,
     /// Counts starts, for the rate.
     starts: AtomicU64,
@@ -227,7 +225,6 @@ impl Hand {
             queue: Mutex::default(),
             dealt: Semaphore::new(0),
             queued: AtomicUsize::new(0),
-            overtaken: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
             starts: AtomicU64::new(0),
             low_water: AtomicUsize::new(0),
@@ -246,16 +243,8 @@ impl Hand {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whatever changes the queue.
-    fn arrange<R>(&self, change: impl FnOnce(&mut Starts<Arc<Held>>) -> R) -> R {
-        let mut queue = self.queue();
-        let changed = change(&mut queue);
-        self.overtaken.store(queue.overtaken(), Relaxed);
-        changed
-    }
-
-    /// Jobs just claimed: they are ours from now on, and start as slots become free. Says whether any is a newcomer.
-    pub(super) fn deal(&self, jobs: Vec<Arc<Held>>) -> bool {
+    /// Jobs just claimed: they are ours from now on, and start as slots become free.
+    pub(super) fn deal(&self, jobs: Vec<Arc<Held>>) {
         let count = jobs.len();
         {
             let mut held = self.held();
@@ -264,16 +253,14 @@ impl Hand {
             }
             self.size.send_replace(held.len());
         }
-        let newcomers = self.arrange(|queue| {
-            let mut newcomers = false;
+        {
+            let mut queue = self.queue();
             for job in jobs {
-                newcomers |= queue.push(&*Arc::clone(&job).job.group, job.weight, job);
+                queue.push(&*Arc::clone(&job).job.group, job.weight, job);
             }
-            newcomers
-        });
+        }
         self.queued.fetch_add(count, Relaxed);
         self.dealt.add_permits(count);
-        newcomers
     }
 
     /// A job that does not wait for a slot: it is ours, and starts at once.
@@ -287,7 +274,7 @@ impl Hand {
     pub(super) async fn draw(&self) -> Option<Arc<Held>> {
         loop {
             self.dealt.acquire().await.ok()?.forget();
-            let drawn = self.arrange(Starts::pop);
+            let drawn = self.queue().pop();
             if let Some(job) = drawn {
                 // Running first, so that a job never seems to be in neither place.
                 self.running.fetch_add(1, Relaxed);
@@ -307,21 +294,21 @@ impl Hand {
     }
 
     fn tell_of_room(&self) {
-        if self.queued().saturating_sub(self.overtaken()) <= self.low_water.load(Relaxed) {
+        if self.queued() <= self.low_water.load(Relaxed) {
             self.room.notify_one();
         }
     }
 
     /// Takes jobs that have not started out of the queue again, beginning with the last, until `keep` are left.
     pub(super) fn give_back(&self, keep: usize) -> Vec<Arc<Held>> {
-        let surplus = self.arrange(|queue| queue.take_back(keep));
+        let surplus = self.queue().take_back(keep);
         self.queued.fetch_sub(surplus.len(), Relaxed);
         surplus
     }
 
     /// Takes one job out of the queue again, if it has not started.
     pub(super) fn pull(&self, id: JobId) -> Option<Arc<Held>> {
-        let pulled = self.arrange(|queue| queue.pull(|held| held.job.id == id))?;
+        let pulled = self.queue().pull(|held| held.job.id == id)?;
         self.queued.fetch_sub(1, Relaxed);
         Some(pulled)
     }
@@ -354,22 +341,6 @@ impl Hand {
 
     pub(super) fn queued(&self) -> usize {
         self.queued.load(Relaxed)
-    }
-
-    /// How many of those that wait have been overtaken.
-    pub(super) fn overtaken(&self) -> usize {
-        self.overtaken.load(Relaxed)
-    }
-
-    /// Whether one of these groups has nothing that waits here.
-    pub(super) fn lacks(&self, groups: &[String]) -> bool {
-        let queue = self.queue();
-        groups.iter().any(|group| !queue.has(group.as_str()))
-    }
-
-    /// Whether a job of a group that has nothing in hand would start before some that are.
-    pub(super) fn gives_way(&self) -> bool {
-        self.queue().gives_way()
     }
 
     pub(super) fn running(&self) -> usize {

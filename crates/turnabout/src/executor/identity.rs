@@ -129,13 +129,13 @@ async fn take_back(store: &dyn Store, id: &str, certain: bool) -> Result<bool> {
 }
 
 /// Whether someone else is registered under our id. `former` are our own registrations.
-pub(super) async fn is_usurped(plan: &Plan, former: &[Uuid]) -> Result<bool> {
+pub(super) async fn is_taken_over(plan: &Plan, former: &[Uuid]) -> Result<bool> {
     let living = named(&**plan.jobs.store(), &plan.name).await?;
     Ok(living.iter().any(|one| !former.contains(&one.incarnation)))
 }
 
 /// Ends former registrations of ours, of which nothing runs any longer: their jobs come back at once.
-pub(super) async fn bury(plan: &Plan, former: &[Uuid]) -> Result<()> {
+pub(super) async fn reap_former(plan: &Plan, former: &[Uuid]) -> Result<()> {
     let store = plan.jobs.store();
     for one in named(&**store, &plan.name).await? {
         if former.contains(&one.incarnation) {
@@ -146,9 +146,8 @@ pub(super) async fn bury(plan: &Plan, former: &[Uuid]) -> Result<()> {
 }
 
 async fn named(store: &dyn Store, id: &str) -> Result<Vec<ExecutorInfo>> {
-    let mut all = store.executors().await?;
-    all.retain(|one| one.name == id);
-    Ok(all)
+    let all = store.executors().await?.into_iter().map(|one| one.info);
+    Ok(all.filter(|one| one.name == id).collect())
 }
 
 #[cfg(test)]

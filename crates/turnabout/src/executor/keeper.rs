@@ -260,17 +260,9 @@ pub(super) async fn hear(life: Arc<Life>) {
     let mut caught_up = Instant::now();
     loop {
         match signals.recv().await {
-            Ok(signal @ (Signal::Ready | Signal::Came(_))) => {
-                match &signal {
-                    Signal::Came(groups) if life.hand.lacks(groups) => life.newcomers.notify_one(),
-                    // Those groups have enough in hand.
-                    Signal::Came(_) => {}
-                    _ => life.arrivals.notify_one(),
-                }
-                if !life.store.serves() {
-                    life.ready.notify_one();
-                }
-            }
+            // A store that serves those who stand by wakes them itself.
+            Ok(Signal::Ready) if life.store.serves() => {}
+            Ok(Signal::Ready) => life.ready.notify_one(),
             Ok(Signal::Due(delay)) => life.due_in(delay),
             // When the next one is due is asked of the store.
             Ok(Signal::Schedules) => life.due_in(Duration::ZERO),
@@ -285,7 +277,7 @@ pub(super) async fn hear(life: Arc<Life>) {
             Ok(Signal::Cancel(_) | Signal::Changed(_) | Signal::Logged(_) | Signal::Who(_)) => {}
             Err(RecvError::Lagged(_)) => {
                 // Anything may have been missed. What that may be is looked up, but not more than once a second.
-                life.stir();
+                life.ready.notify_one();
                 life.owed.notify_one();
                 if caught_up.elapsed() > Duration::from_secs(1) {
                     caught_up = Instant::now();

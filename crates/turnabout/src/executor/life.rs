@@ -46,10 +46,6 @@ pub(super) struct Life {
     pub(super) beat: AtomicI64,
     /// Something may have become ready.
     pub(super) ready: Notify,
-    /// The same, also where the store serves those who sleep: for who has jobs in hand.
-    pub(super) arrivals: Notify,
-    /// Jobs have become ready of groups that have nothing in hand.
-    pub(super) newcomers: Notify,
     /// A schedule is due.
     pub(super) schedules: Notify,
     /// A hook may be owed.
@@ -65,8 +61,8 @@ pub(super) struct Life {
     pub(super) quiet: watch::Sender<u64>,
     /// Whether the last look found nothing to do.
     pub(super) asleep: AtomicBool,
-    /// A place under a cap has become free here: groups that were left out may have their turn again.
-    pub(super) place_freed: AtomicBool,
+    /// A job under a cap has ended here: groups that were left out may have their turn again.
+    pub(super) cap_freed: AtomicBool,
     /// What slots owe or are owed, until the claimer has the accounts at hand again.
     pub(super) bills: Mutex<Vec<Bill>>,
     endings: mpsc::Sender<Ending>,
@@ -120,8 +116,6 @@ impl Life {
             numbers: Numbers::default(),
             beat: AtomicI64::new(0),
             ready: Notify::new(),
-            arrivals: Notify::new(),
-            newcomers: Notify::new(),
             schedules: Notify::new(),
             owed: Notify::new(),
             paying: tokio::sync::Mutex::new(()),
@@ -130,7 +124,7 @@ impl Life {
             due_changed: Notify::new(),
             quiet: watch::Sender::new(0),
             asleep: AtomicBool::new(false),
-            place_freed: AtomicBool::new(false),
+            cap_freed: AtomicBool::new(false),
             bills: Mutex::default(),
             endings,
             arrived: tokio::sync::Mutex::new(arrived),
@@ -147,12 +141,6 @@ impl Life {
             Clock::System => self.born.0.elapsed(),
             Clock::Manual(clock) => crate::clock::until(self.born.1, clock.now()),
         }
-    }
-
-    /// Something may have become ready, for whoever sleeps, and for who has jobs in hand.
-    pub(super) fn stir(&self) {
-        self.ready.notify_one();
-        self.arrivals.notify_one();
     }
 
     /// Waits until this life has lasted so long.

@@ -107,7 +107,7 @@ async fn reborn(control: &Control, last: &Life, former: &mut Former) -> Option<A
             Ok(()) => {
                 life.fine("registering");
                 written(last).await;
-                match identity::bury(&life.plan, &former.stopped).await {
+                match identity::reap_former(&life.plan, &former.stopped).await {
                     Ok(()) => {
                         let stopped = std::mem::take(&mut former.stopped);
                         former.all.retain(|life| !stopped.contains(life));
@@ -133,13 +133,13 @@ async fn written(last: &Life) {
     last.hurry.notify_one();
     let mut size = last.hand.size.subscribe();
     // The sender lives in `last`, so waiting cannot fail.
-    let patience = LAST_WRITES.min(last.plan.lease / 6);
-    let _ = tokio::time::timeout(patience, size.wait_for(|held| *held == 0)).await;
+    let timeout = LAST_WRITES.min(last.plan.lease / 6);
+    let _ = tokio::time::timeout(timeout, size.wait_for(|held| *held == 0)).await;
 }
 
 /// Registers under our id, unless someone else took us for dead and lives under it now.
 async fn register_again(life: &Life, former: &[Uuid]) -> Result<()> {
-    if identity::is_usurped(&life.plan, former).await? {
+    if identity::is_taken_over(&life.plan, former).await? {
         let id = life.plan.name.clone();
         return Err(Error::IdTaken { id });
     }

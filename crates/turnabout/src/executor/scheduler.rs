@@ -39,7 +39,7 @@ pub(super) async fn fire(life: &Life) -> Result<u64> {
         let fired = life.store.schedules().fire(BATCH).await?;
         jobs += count(&fired.runs);
         if fired.runs.iter().any(|run| run.kind == RunKind::Fired) {
-            life.stir();
+            life.ready.notify_one();
         }
         if !fired.cancel.is_empty() {
             life.store.change(Which::Ids(fired.cancel), Event::Cancel).await?;

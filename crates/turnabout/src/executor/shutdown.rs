@@ -35,7 +35,7 @@ pub(super) async fn live(life: &Arc<Life>, control: &Control) -> End {
     // Dropped at the end of this function, which aborts whatever still runs.
     let mut loops = JoinSet::new();
     let _keeper = OwnThread::spawn(life, &mut loops);
-    loops.spawn(Arc::clone(life).supervise("ear", keeper::hear));
+    loops.spawn(Arc::clone(life).supervise("listener", keeper::hear));
     // Outlives this function: what is written too late is written by the next life's leave.
     life.keep_writing(tokio::spawn(Arc::clone(life).supervise("finisher", finisher::run)));
     loops.spawn(Arc::clone(life).supervise("start marks", finisher::mark_starts));
@@ -81,12 +81,12 @@ async fn give_up(life: &Life, slots: &mut JoinSet<()>) -> bool {
         held.stop(Stop::Lost);
     }
     // The last third of the lease is what is left; some of it has to be kept.
-    let patience = life.plan.grace.min(life.plan.lease / 4);
-    let _ = tokio::time::timeout(patience, async { while slots.join_next().await.is_some() {} }).await;
+    let timeout = life.plan.grace.min(life.plan.lease / 4);
+    let _ = tokio::time::timeout(timeout, async { while slots.join_next().await.is_some() {} }).await;
     // Those that never yield cannot be dropped either, and those that block were left to themselves.
     slots.abort_all();
-    let patience = life.plan.lease / 20;
-    let dropped = tokio::time::timeout(patience, async { while slots.join_next().await.is_some() {} }).await;
+    let timeout = life.plan.lease / 20;
+    let dropped = tokio::time::timeout(timeout, async { while slots.join_next().await.is_some() {} }).await;
     life.hand.put_away(&lost);
     dropped.is_ok() && *life.plan.abandoned.borrow() == 0
 }

@@ -88,7 +88,7 @@ async fn sweep(life: &Life, expire: bool) -> Result<()> {
     loop {
         let promoted = life.store.promote(BATCH).await?;
         if promoted.jobs > 0 {
-            life.stir();
+            life.ready.notify_one();
         }
         match promoted.schedules {
             // Whoever fires it says when the next one is due.

@@ -7,14 +7,19 @@ use super::finisher::{self, Ending};
 use super::hand::{Held, Stop};
 use super::life::{Backoff, Life};
 use super::logger;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::lifecycle::Event;
-use crate::store::Settled;
+use crate::store::{Settled, Transactions};
 use crate::task::Isolation;
 use crate::transaction::{Open, is_collision};
 
 /// A job whose transaction was in the way of another is tried again after so long, and later after a multiple of it.
 const SOON: Duration = Duration::from_millis(100);
+
+fn transactions(life: &Life) -> Result<&dyn Transactions> {
+    let none = || Error::invalid("transaction", "only a PostgreSQL store can give handlers a transaction");
+    life.store.transactions().ok_or_else(none)
+}
 
 /// Begins a transaction; waits for a connection. `None`: the job is not to run.
 pub(super) async fn begin(life: &Life, held: &Held, isolation: Isolation) -> Option<Open> {
@@ -22,7 +27,7 @@ pub(super) async fn begin(life: &Life, held: &Held, isolation: Isolation) -> Opt
     loop {
         let begun = tokio::select! {
             () = held.token.cancelled() => return None,
-            begun = life.store.begin(held.job.id, isolation) => begun,
+            begun = async { transactions(life)?.begin(held.job.id, isolation).await } => begun,
         };
         match begun {
             Ok(transaction) => {
@@ -59,7 +64,12 @@ pub(super) async fn conclude(life: &Life, mut ending: Ending, mut open: Open) ->
     let Some(settle) = ending.settle(life, false) else {
         return Some(ending);
     };
-    let settled = life.store.conclude(life.incarnation, &settle, &transaction).await;
+    let settled = async {
+        transactions(life)?
+            .conclude(life.incarnation, &settle, &transaction)
+            .await
+    }
+    .await;
     drop(guard);
     let error = match settled {
         Ok(Settled::Done) => {

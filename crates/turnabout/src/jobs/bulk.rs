@@ -11,6 +11,7 @@ const PORTION: u32 = 500;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Bulk {
     /// Those that have not ended are cancelled.
     Cancel,

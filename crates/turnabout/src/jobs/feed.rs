@@ -75,6 +75,7 @@ impl FromStr for Position {
 
 /// What a follower is told.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Told {
     /// What became of a job.
     Job(Arc<Brief>),

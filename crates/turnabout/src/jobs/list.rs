@@ -125,7 +125,7 @@ impl List {
             before: None,
             ..self.filter
         };
-        self.jobs.store().overview().count(&filter).await
+        self.jobs.store().count(&filter).await
     }
 
     /// Checks what is asked for, and keeps to what may be seen. Says whether anything is left to look at.

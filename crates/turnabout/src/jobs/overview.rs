@@ -17,25 +17,25 @@ const MAX_GROUPS: u32 = 1000;
 impl Jobs {
     /// All registered executors, by name.
     pub async fn executors(&self) -> Result<Vec<Member>> {
-        self.store().overview().executors().await
+        self.store().executors().await
     }
 
     /// Tells an executor to take no more jobs, or that it may again. It goes on with what it has in hand, and stays
     /// registered. Says whether there is such an executor; it hears of it with its next heartbeat.
     pub async fn drain(&self, executor: Uuid, drain: bool) -> Result<bool> {
-        self.store().overview().drain(executor, drain).await
+        self.store().drain(executor, drain).await
     }
 
     /// Jobs by task, priority and state: the unfinished ones, and those that have ended within `window`.
     pub async fn summary(&self, whose: &Whose, window: Duration) -> Result<Vec<Sum>> {
         let since = before(self.store().clock().now(), window);
-        self.store().overview().sums(whose, since).await
+        self.store().sums(whose, since).await
     }
 
     /// How many jobs were submitted and have ended within `window`.
     pub async fn tally(&self, whose: &Whose, window: Duration) -> Result<Tally> {
         let since = before(self.store().clock().now(), window);
-        self.store().overview().tally(whose, since).await
+        self.store().tally(whose, since).await
     }
 
     /// Groups with unfinished jobs after this one, by name.
@@ -44,7 +44,7 @@ impl Jobs {
             let why = format!("{limit} is not from 1 to {MAX_GROUPS}");
             return Err(Error::invalid("page size", why));
         }
-        self.store().overview().groups(whose, after, limit).await
+        self.store().groups(whose, after, limit).await
     }
 
     /// The unfinished jobs of one group, or those that one owner has in it. Every name is a group's: one that nobody has
@@ -55,7 +55,7 @@ impl Jobs {
             group: Some(group.to_owned()),
             owner: owner.map(ToOwned::to_owned),
         };
-        let sum = self.store().overview().groups(&whose, "", 1).await?.pop();
+        let sum = self.store().groups(&whose, "", 1).await?.pop();
         Ok(sum.unwrap_or_else(|| GroupSum {
             group: group.to_owned(),
             ..GroupSum::default()

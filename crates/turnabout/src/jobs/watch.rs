@@ -98,8 +98,8 @@ impl Watcher {
         if self.ended {
             return None;
         }
-        let mut patience = FIRST_LOOK;
-        let mut heard = self.last.is_some() && self.wait(patience).await;
+        let mut timeout = FIRST_LOOK;
+        let mut heard = self.last.is_some() && self.wait(timeout).await;
         loop {
             let found = self.store.get(&[self.id]).await.map(|mut jobs| jobs.pop());
             match found.map(|job| job.filter(|job| self.scope.as_ref().is_none_or(|scope| scope.holds(job)))) {
@@ -115,10 +115,10 @@ impl Watcher {
                 Ok(None) => return Some((Err(Error::NotFound(self.id)), self.over())),
                 Err(error) => return Some((Err(error), self.over())),
             }
-            heard = self.wait(patience).await;
+            heard = self.wait(timeout).await;
             let far = !self.near && self.last.as_ref().is_some_and(|job| job.state == State::Running);
             let most = if far { LOOKS_AT_PROGRESS } else { LATER_LOOKS };
-            patience = (patience * 2).min(most);
+            timeout = (timeout * 2).min(most);
         }
     }
 
@@ -128,7 +128,7 @@ impl Watcher {
     }
 
     /// Until the job may have changed. Says whether we heard so.
-    async fn wait(&mut self, patience: Duration) -> bool {
+    async fn wait(&mut self, timeout: Duration) -> bool {
         let heard = async {
             while let Some(signals) = &mut self.signals {
                 match signals.recv().await {
@@ -142,6 +142,6 @@ impl Watcher {
             std::future::pending().await
         };
         // Not hearing in time is what looking is for.
-        tokio::time::timeout(patience, heard).await.unwrap_or(false)
+        tokio::time::timeout(timeout, heard).await.unwrap_or(false)
     }
 }

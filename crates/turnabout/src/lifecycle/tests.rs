@@ -62,7 +62,7 @@ const EVENTS: [Event; 17] = [
 /// by a `*`.
 fn word(job: &Standing, event: Event) -> String {
     match on(job, event) {
-        Ok(change) if change.place == Place::Gone => "gone".into(),
+        Ok(change) if change.place == Location::Gone => "gone".into(),
         Ok(change) => format!("{}{}", change.state, if change.cancelling { "*" } else { "" }),
         Err(Refusal::AlreadySo) => "same".into(),
         Err(Refusal::NotCancellable) => "no-cancel".into(),
@@ -156,10 +156,10 @@ fn only_final_states_go_to_history_and_held_ones_stay_held() {
                     };
                     let Ok(change) = on(&job, event) else { continue };
                     match change.place {
-                        Place::History => assert!(change.state.is_final() && !change.cancelling),
-                        Place::Gone => assert!(job.state.is_final()),
-                        Place::Held => assert!(matches!(change.state, S::Scheduled | S::Running)),
-                        Place::Ready(_) | Place::Parked(_) | Place::StillParked => {
+                        Location::History => assert!(change.state.is_final() && !change.cancelling),
+                        Location::Gone => assert!(job.state.is_final()),
+                        Location::Held => assert!(matches!(change.state, S::Scheduled | S::Running)),
+                        Location::Ready(_) | Location::Parked(_) | Location::StillParked => {
                             assert!(matches!(change.state, S::Waiting | S::Stuck));
                             assert!(
                                 !change.cancelling,
@@ -181,7 +181,7 @@ fn retries_come_after_one_two_four_eight_delays_from_the_failure() {
         let change = on(&job, E::Fail).expect("a failure is legal");
         assert_eq!(
             (change.state, change.place),
-            (S::Stuck, Place::Parked(MINUTE * minutes))
+            (S::Stuck, Location::Parked(MINUTE * minutes))
         );
     }
     job.attempts = 6;
@@ -211,9 +211,9 @@ fn a_delay_is_capped_and_jitter_adds_at_most_a_tenth() {
 fn a_snooze_is_not_an_attempt_and_a_retry_after_is() {
     let running = job(S::Running);
     let snoozed = on(&running, E::Snooze(MINUTE)).expect("legal");
-    assert_eq!((snoozed.attempts, snoozed.place), (0, Place::Parked(MINUTE)));
+    assert_eq!((snoozed.attempts, snoozed.place), (0, Location::Parked(MINUTE)));
     let later = on(&running, E::RetryAfter(MINUTE * 3)).expect("legal");
-    assert_eq!((later.attempts, later.place), (1, Place::Parked(MINUTE * 3)));
+    assert_eq!((later.attempts, later.place), (1, Location::Parked(MINUTE * 3)));
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn a_restart_resets_the_counters() {
     };
     let change = on(&failed, E::Restart).expect("legal");
     assert_eq!((change.attempts, change.interruptions, change.losses), (0, 0, 0));
-    assert_eq!(change.place, Place::Ready(Lane::Normal));
+    assert_eq!(change.place, Location::Ready(Lane::Normal));
 }
 
 #[test]
@@ -302,10 +302,10 @@ fn a_priority_change_moves_a_ready_job_but_never_a_retry_out_of_its_lane() {
     let change = on(&job(S::Waiting), E::Reprioritise(Priority::Low)).expect("legal");
     assert_eq!(
         (change.place, change.priority),
-        (Place::Ready(Lane::Low), Priority::Low)
+        (Location::Ready(Lane::Low), Priority::Low)
     );
     let change = on(&job(S::Stuck), E::Reprioritise(Priority::Low)).expect("legal");
-    assert_eq!(change.place, Place::Ready(Lane::Retry));
+    assert_eq!(change.place, Location::Ready(Lane::Retry));
     assert_eq!(
         on(&job(S::Waiting), E::Reprioritise(Priority::Normal)),
         Err(Refusal::AlreadySo)

@@ -36,6 +36,7 @@ coded! {
 
 /// What becomes of times at which no executor was there to fire them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Missed {
     /// One job for all of them: for the last.
     #[default]
@@ -90,6 +91,7 @@ impl FromStr for Missed {
 
 /// Days or times that are left out.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Exclusion {
     /// From the first to the last of these days, both included, in the schedule's zone: `2026-12-24`,
     /// `2026-12-24..2027-01-01`.

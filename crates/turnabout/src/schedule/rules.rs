@@ -33,6 +33,7 @@ pub(crate) struct Firing {
 
 /// What somebody wants to run outside of the calendar.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum RunNow {
     /// Once, at once; also while a job of the schedule is unfinished, if `force`.
     Once {

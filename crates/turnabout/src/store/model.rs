@@ -16,20 +16,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting, Settle,
-    Settled, Signal, Standpoint, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Beat, Changed, Configuration, ExecutorInfo, Executors, Leg, LogEnd, LogLines, NewJob, Occupied, OwedHooks,
+    Promoted, Report, Reporting, Schedules, Setting, Settle, Settled, Signal, Stood, Store, StoreOptions, Submitted,
+    Take, Taken, Transactions, Wake, Which,
 };
 use crate::clock::{Clock, after};
 use crate::error::Result;
 use crate::group::Settings;
 use crate::hook::{self, Hook, Hooks, Owed};
 use crate::job::{Attempt, Claim, Claimed, Job, JobId, Lane, State};
-use crate::lifecycle::{Change, Event, Place, Policy};
+use crate::lifecycle::{Change, Event, Location, Policy};
 use crate::log::Line;
 use crate::progress::percent_of;
 use crate::task::TaskSettings;
@@ -112,7 +114,7 @@ impl Model {
         let was_held = matches!(job.state, State::Scheduled | State::Running);
         let is_held = matches!(change.state, State::Scheduled | State::Running);
         tables.remove(job.id);
-        if was_held && !is_held && change.place != Place::History {
+        if was_held && !is_held && change.place != Location::History {
             job.started = None;
         }
         job.state = change.state;
@@ -123,11 +125,11 @@ impl Model {
         job.interruptions = change.interruptions;
         job.losses = change.losses;
         // What was reported is the holder's, and goes with it.
-        let step = job.step.take().filter(|_| change.place == Place::Held);
-        let reported = Some(job.progress).filter(|_| change.place == Place::Held);
+        let step = job.step.take().filter(|_| change.place == Location::Held);
+        let reported = Some(job.progress).filter(|_| change.place == Location::Held);
         (job.step, job.progress) = (step, percent_of(job.state, reported));
         match change.place {
-            Place::Ready(lane) => {
+            Location::Ready(lane) => {
                 // Out of parking or history it goes to the end of its lane; otherwise it keeps its place.
                 if job.due.is_some() || job.finished.is_some() {
                     job.seq = tables.next_seq();
@@ -137,26 +139,26 @@ impl Model {
                 job.claim = None;
                 job.lane = Some(lane);
             }
-            Place::Parked(delay) => {
+            Location::Parked(delay) => {
                 job.due = Some(after(now, delay));
                 job.claim = None;
                 job.lane = None;
                 self.signal(Signal::Due(delay));
             }
-            Place::StillParked | Place::Gone => {}
-            Place::Held => {
+            Location::StillParked | Location::Gone => {}
+            Location::Held => {
                 job.due = None;
                 job.lane = None;
             }
-            Place::History => {
+            Location::History => {
                 job.due = None;
                 job.lane = None;
                 job.finished = Some(now);
             }
         }
         self.signal(Signal::Changed(job.id));
-        let last = change.place == Place::History && self.options.retention.is_zero();
-        if change.place != Place::Gone {
+        let last = change.place == Location::History && self.options.retention.is_zero();
+        if change.place != Location::Gone {
             tables.feed.tell(now, &job, last);
         }
         if job.cancelling && is_held {
@@ -166,12 +168,12 @@ impl Model {
             self.signal(Signal::Ready);
         }
         match change.place {
-            Place::Gone => {
+            Location::Gone => {
                 tables.logs.retain(|(id, _), _| *id != job.id);
                 tables.attempts.remove(&job.id);
             }
-            Place::History if self.options.retention.is_zero() => {}
-            Place::History => {
+            Location::History if self.options.retention.is_zero() => {}
+            Location::History => {
                 tables.ended.insert(job.id, job);
             }
             _ => tables.put(job),
@@ -264,24 +266,26 @@ impl Store for Model {
         &self.options.clock
     }
 
-    fn overview(&self) -> &dyn super::overview::Overview {
+    fn schedules(&self) -> &dyn Schedules {
         self
     }
 
-    fn schedules(&self) -> &dyn super::schedules::Schedules {
-        self
+    fn transactions(&self) -> Option<&dyn Transactions> {
+        None
     }
 
-    fn signals(&self) -> broadcast::Receiver<Signal> {
-        self.signals.subscribe()
-    }
-
-    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
+    async fn submit_portion(&self, jobs: Vec<NewJob>, mut leg: Leg) -> Result<Vec<Result<Submitted>>> {
+        leg.until_over().await;
         Ok(self.insert(jobs))
     }
 
     async fn take(&self, take: Take) -> Result<Taken> {
         self.claim(take)
+    }
+
+    async fn stand_by(&self, take: Take, until: BoxFuture<'_, ()>) -> Result<Stood> {
+        until.await;
+        Ok(Stood::Recalled(take.turns))
     }
 
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
@@ -297,80 +301,12 @@ impl Store for Model {
         Ok(jobs.into_iter().map(|s| self.settle_one(tables, executor, s)).collect())
     }
 
-    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
-        self.note_progress(executor, reports);
-        Ok(())
-    }
-
-    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
-        self.write_logs(executor, logs);
-        Ok(())
-    }
-
-    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
-        let tables = self.tables();
-        Ok(jobs.iter().map(|job| tables.log_end(*job)).collect())
-    }
-
-    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
-        Ok(self.tables().lines(job, after, limit as usize))
-    }
-
-    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
-        Ok(self.tables().attempts.get(&job).cloned().unwrap_or_default())
-    }
-
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
-        self.happen(which, event)
+        self.change_jobs(which, event)
     }
 
     async fn promote(&self, limit: u32) -> Result<Promoted> {
         Ok(self.promote_due(limit))
-    }
-
-    async fn register(&self, executor: &ExecutorInfo, _kind: &str, tasks: &[TaskSettings]) -> Result<()> {
-        let tables = &mut *self.tables();
-        let beat = tables
-            .executors
-            .get(&executor.incarnation)
-            .map_or(executor.beat, |known| known.beat);
-        let known = ExecutorInfo {
-            beat,
-            ..executor.clone()
-        };
-        tables.executors.insert(executor.incarnation, known);
-        tables.seen.insert(executor.incarnation, self.now());
-        for task in tasks {
-            tables.tasks.insert(task.name.clone(), task.clone());
-        }
-        Ok(())
-    }
-
-    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
-        Ok(self.beat(executor, beat))
-    }
-
-    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        Ok(self.lose(executor, beat))
-    }
-
-    async fn executors(&self) -> Result<Vec<ExecutorInfo>> {
-        let mut all: Vec<_> = self.tables().executors.values().cloned().collect();
-        all.sort_by(|a, b| (&a.name, a.incarnation).cmp(&(&b.name, b.incarnation)));
-        Ok(all)
-    }
-
-    async fn occupy(&self, id: &str) -> Result<Occupied> {
-        Ok(self.ids.occupy(id))
-    }
-
-    async fn deregister(&self, executor: Uuid) -> Result<()> {
-        self.tables().executors.remove(&executor);
-        Ok(())
-    }
-
-    async fn doze(&self, _executor: Uuid, _asleep: bool) -> Result<()> {
-        Ok(())
     }
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
@@ -378,46 +314,8 @@ impl Store for Model {
         Ok(ids.iter().filter_map(|id| tables.job(*id)).cloned().collect())
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
-        Ok(self.tables().matching(filter))
-    }
-
-    async fn counts(&self) -> Result<Counts> {
-        Ok(self.tables().counts())
-    }
-
-    async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
-        Ok(self.tables().standpoint(id))
-    }
-
-    async fn settings(&self) -> Result<Arc<Settings>> {
-        Ok(self.tables().settings.clone())
-    }
-
-    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
-        let set = self.tables().set_since(version, setting);
-        self.signal(Signal::Ready);
-        Ok(set)
-    }
-
-    async fn tasks(&self) -> Result<Vec<TaskSettings>> {
-        Ok(self.tables().tasks.values().cloned().collect())
-    }
-
-    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
-        Ok(self.tables().share(kind, charges))
-    }
-
-    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
-        Ok(self.give_out(tasks, limit, again))
-    }
-
-    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
-        let mut tables = self.tables();
-        for number in owed {
-            tables.owed.remove(&number);
-        }
-        Ok(())
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        Ok(self.tables().attempts.get(&job).cloned().unwrap_or_default())
     }
 
     async fn prune(&self) -> Result<u64> {
@@ -446,5 +344,108 @@ impl Store for Model {
             self.signal(Signal::Owed);
         }
         Ok(count)
+    }
+}
+
+#[async_trait]
+impl Executors for Model {
+    async fn register(&self, executor: &ExecutorInfo, _kind: &str, tasks: &[TaskSettings]) -> Result<()> {
+        let tables = &mut *self.tables();
+        let beat = tables
+            .executors
+            .get(&executor.incarnation)
+            .map_or(executor.beat, |known| known.beat);
+        let known = ExecutorInfo {
+            beat,
+            ..executor.clone()
+        };
+        tables.executors.insert(executor.incarnation, known);
+        tables.seen.insert(executor.incarnation, self.now());
+        for task in tasks {
+            tables.tasks.insert(task.name.clone(), task.clone());
+        }
+        Ok(())
+    }
+
+    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
+        Ok(self.beat(executor, beat))
+    }
+
+    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
+        Ok(self.lose(executor, beat))
+    }
+
+    async fn deregister(&self, executor: Uuid) -> Result<()> {
+        self.tables().executors.remove(&executor);
+        Ok(())
+    }
+
+    async fn occupy(&self, id: &str) -> Result<Occupied> {
+        Ok(self.ids.occupy(id))
+    }
+
+    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
+        Ok(self.tables().share(kind, charges))
+    }
+}
+
+#[async_trait]
+impl Wake for Model {
+    fn signals(&self) -> broadcast::Receiver<Signal> {
+        self.signals.subscribe()
+    }
+}
+
+#[async_trait]
+impl Reporting for Model {
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
+        self.note_progress(executor, reports);
+        Ok(())
+    }
+
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
+        self.write_logs(executor, logs);
+        Ok(())
+    }
+
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
+        let tables = self.tables();
+        Ok(jobs.iter().map(|job| tables.log_end(*job)).collect())
+    }
+
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
+        Ok(self.tables().lines(job, after, limit as usize))
+    }
+}
+
+#[async_trait]
+impl OwedHooks for Model {
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+        Ok(self.give_out(tasks, limit, again))
+    }
+
+    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
+        let mut tables = self.tables();
+        for number in owed {
+            tables.owed.remove(&number);
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Configuration for Model {
+    async fn settings(&self) -> Result<Arc<Settings>> {
+        Ok(self.tables().settings.clone())
+    }
+
+    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
+        let set = self.tables().set_since(version, setting);
+        self.signal(Signal::Ready);
+        Ok(set)
+    }
+
+    async fn tasks(&self) -> Result<Vec<TaskSettings>> {
+        Ok(self.tables().tasks.values().cloned().collect())
     }
 }

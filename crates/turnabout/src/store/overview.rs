@@ -1,24 +1,14 @@
-//! What those ask of a store who look after the whole, or follow many jobs: executors, sums, and hints of what changed.
-//!
-//! **Hints.** While someone watches, stores note which jobs have changed, after (or with) each change. A hint names the
-//! job and no more: whoever reads it looks the job up, so that what is told is never older than what was told before.
-//! Nobody watches for ever: watching is asked for again and again, and where it stops, so do the hints, and an epoch
-//! ends. Hints that were lost end it, too. Within an epoch no hint is missing, except for those of a process that had
-//! not heard yet of the watching, and of one that has died and ran no jobs; for these, watchers look at what they follow now
-//! and then regardless.
-
-use std::time::Duration;
+//! What those ask of a store who look after the whole: lists, executors, sums.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{ExecutorInfo, Filter};
+use super::{ExecutorInfo, ID_AHEAD, ID_PAST};
 use crate::error::Result;
-use crate::job::{Brief, JobId, Priority, State};
+use crate::group::{Cap, GroupSettings, TaskLimits};
+use crate::job::{Job, JobId, Priority, State};
 
-/// Hints are kept so long.
-pub(crate) const HINTS_KEPT: Duration = Duration::from_mins(5);
 /// Counting stops here.
 pub(crate) const COUNTED: u32 = 100_000;
 
@@ -36,6 +26,76 @@ impl Whose {
     pub fn holds(&self, group: &str, owner: Option<&str>) -> bool {
         self.group.as_deref().is_none_or(|g| g == group) && (self.owner.is_none() || self.owner.as_deref() == owner)
     }
+}
+
+/// Which jobs to list. Everything that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// In one of these states (empty: any).
+    pub states: Vec<State>,
+    /// Of this task.
+    pub task: Option<String>,
+    /// Of this group.
+    pub group: Option<String>,
+    /// Of this owner.
+    pub owner: Option<String>,
+    /// In this queue.
+    pub queue: Option<String>,
+    /// Whose subject contains this text. Of letters, a to z and A to Z are the same.
+    pub subject: Option<String>,
+    /// Submitted then or later.
+    pub since: Option<Timestamp>,
+    /// Submitted before then.
+    pub until: Option<Timestamp>,
+    /// Older than this one: the cursor of the next page.
+    pub before: Option<JobId>,
+    /// How many at the most.
+    pub limit: u32,
+}
+
+impl Filter {
+    /// Where ids can be that match: from the first (included) to the second (not). A given id may be older than its job, or
+    /// a little ahead of it.
+    pub(crate) fn range(&self) -> (Option<JobId>, Option<JobId>) {
+        let floor = self
+            .since
+            .map(|since| JobId::floor(crate::clock::before(since, ID_PAST)));
+        let ceiling = self
+            .until
+            .map(|until| JobId::floor(crate::clock::after(until, ID_AHEAD)));
+        (floor, ceiling.into_iter().chain(self.before).min())
+    }
+}
+
+/// How many jobs, by state: for operators, and for tests that wait until all is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Waiting and ready.
+    pub ready: u64,
+    /// Waiting or stuck, and parked.
+    pub parked: u64,
+    /// Scheduled or running.
+    pub held: u64,
+    /// Success, failed or cancelled, as far as they are kept.
+    pub ended: u64,
+}
+
+/// Why a waiting job waits; see [`crate::Jobs::explain`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standpoint {
+    /// The job.
+    pub job: Job,
+    /// Ready jobs of its group, lane, queue and task before it (counted up to a limit).
+    pub ahead: u64,
+    /// Groups with ready jobs in its queue (counted up to a limit).
+    pub groups: u64,
+    /// Jobs in executors' hands under the caps that it is subject to.
+    pub running: Vec<(Cap, u32, u32)>,
+    /// When one of the executors was last heard of that would take it: those that serve its queue, know its task and were
+    /// not told to take no more. None: there is none.
+    pub heard: Option<Timestamp>,
+    /// What is set for its group and task.
+    pub settings: (GroupSettings, TaskLimits),
 }
 
 /// An executor as operators see it.
@@ -116,35 +176,9 @@ pub struct Tally {
     pub cancelled: u64,
 }
 
-/// How the hints stand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Watched {
-    /// Grows whenever hints may be missing.
-    pub epoch: i64,
-    /// The number of the newest hint.
-    pub newest: i64,
-    /// Hints up to this number are forgotten.
-    pub forgotten: i64,
-}
-
-/// A job has changed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hint {
-    /// Grows; numbers may be missing.
-    pub number: i64,
-    /// The job.
-    pub job: JobId,
-    /// Its group.
-    pub group: String,
-    /// Its owner.
-    pub owner: Option<String>,
-    /// What it was at its end, if it was forgotten at once.
-    pub last: Option<Brief>,
-}
-
-/// What those ask of a store who look after the whole, or follow many jobs.
+/// What those ask of a store who look after the whole.
 #[async_trait]
-pub trait Overview: Send + Sync {
+pub trait Overview {
     /// All registered executors, by name.
     async fn executors(&self) -> Result<Vec<Member>>;
 
@@ -158,15 +192,18 @@ pub trait Overview: Send + Sync {
     /// Groups with unfinished jobs after this one, by name.
     async fn groups(&self, whose: &Whose, after: &str, limit: u32) -> Result<Vec<GroupSum>>;
 
+    /// Jobs that match, newest first.
+    async fn list(&self, filter: &Filter) -> Result<Vec<Job>>;
+
     /// How many jobs match, up to the filter's limit.
     async fn count(&self, filter: &Filter) -> Result<u64>;
 
+    /// How many jobs there are.
+    async fn counts(&self) -> Result<Counts>;
+
+    /// What there is to know about why a job waits.
+    async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>>;
+
     /// How many jobs were submitted and have ended since.
     async fn tally(&self, whose: &Whose, since: Timestamp) -> Result<Tally>;
-
-    /// Someone watches, for so long at least: hints are noted until then.
-    async fn watch(&self, hold: Duration) -> Result<Watched>;
-
-    /// Hints after this number, in order.
-    async fn hints(&self, after: i64, limit: u32) -> Result<Vec<Hint>>;
 }

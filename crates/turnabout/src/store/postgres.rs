@@ -6,7 +6,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use deadpool_postgres::{Object, Pool, RecyclingMethod};
@@ -16,19 +15,15 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, Leg, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting,
-    Settle, Settled, Signal, Standpoint, Stood, Store, StoreOptions, Submitted, Take, Taken, Which,
+    Changed, Leg, NewJob, Promoted, Settle, Settled, Signal, Stood, Store, StoreOptions, Submitted, Take, Taken,
+    Transactions, Wake, Which,
 };
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::group::Settings;
-use crate::hook::{Hooks, Owed};
 use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
-use crate::log::Line;
-use crate::task::{Isolation, TaskSettings};
-use crate::transaction::Transaction;
-use crate::turn::{Charge, Name};
+use crate::turn::Name;
 
 mod change;
 mod connect;
@@ -65,10 +60,10 @@ mod waker;
 use connect::{failed, no_connection};
 use holds::Holds;
 use insert::together::Together;
-use listen::Ear;
+use listen::Listener;
 use sql::Sql;
 use standby::Standby;
-use timeouts::{MORE_PATIENCE, PATIENCE};
+use timeouts::{LONG_TIMEOUT, TIMEOUT};
 use tls::Tls;
 use waker::Waker;
 
@@ -102,7 +97,7 @@ pub struct PostgresStore {
     standby: Standby,
     /// For what goes on after a caller has gone.
     me: Weak<Self>,
-    ear: Ear,
+    listener: Listener,
     /// What other processes are told.
     waker: Arc<Waker>,
     feed: feed::Feed,
@@ -120,7 +115,7 @@ impl PostgresStore {
         migrate::prepare(&config, &tls, &options.schema, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
         let watched = Arc::new(tokio::sync::Notify::new());
-        let ear = Ear::open(
+        let listener = Listener::open(
             (config.clone(), tls.clone()),
             &options.schema,
             signals.clone(),
@@ -156,7 +151,7 @@ impl PostgresStore {
             pruned: Mutex::new("0".to_owned()),
             standby: Standby::default(),
             me: me.clone(),
-            ear,
+            listener,
             waker: Arc::default(),
             feed,
         });
@@ -236,38 +231,21 @@ impl Store for PostgresStore {
         &self.options.clock
     }
 
-    fn overview(&self) -> &dyn super::overview::Overview {
-        self
-    }
-
     fn schedules(&self) -> &dyn super::schedules::Schedules {
         self
     }
 
-    fn signals(&self) -> broadcast::Receiver<Signal> {
-        self.signals.subscribe()
-    }
-
-    fn submit_function(&self) -> Option<String> {
-        Some(format!("{}.try_submit", self.schema()))
-    }
-
-    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
-        self.submit_portion(jobs, Leg::whole()).await
-    }
-
-    fn portion(&self, sent: usize) -> usize {
-        // The first jobs are soon there, and later ones spare commits.
-        sent.clamp(1_000, 4_000)
+    fn transactions(&self) -> Option<&dyn Transactions> {
+        Some(self)
     }
 
     async fn submit_portion(&self, jobs: Vec<NewJob>, leg: Leg) -> Result<Vec<Result<Submitted>>> {
-        self.within(MORE_PATIENCE, "submitting jobs", self.insert(jobs, leg))
+        self.within(LONG_TIMEOUT, "submitting jobs", self.insert(jobs, leg))
             .await
     }
 
     async fn take(&self, take: Take) -> Result<Taken> {
-        self.within(PATIENCE, "taking jobs", Box::pin(self.take_jobs(take)))
+        self.within(TIMEOUT, "taking jobs", Box::pin(self.take_jobs(take)))
             .await
     }
 
@@ -276,7 +254,7 @@ impl Store for PostgresStore {
     }
 
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
-        self.within(PATIENCE, "taking a parked job", self.grab_parked(executor, number, id))
+        self.within(TIMEOUT, "taking a parked job", self.grab_parked(executor, number, id))
             .await
     }
 
@@ -286,50 +264,12 @@ impl Store for PostgresStore {
     }
 
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>> {
-        self.within(PATIENCE, "settling jobs", Box::pin(self.write_outcomes(executor, jobs)))
+        self.within(TIMEOUT, "settling jobs", Box::pin(self.write_outcomes(executor, jobs)))
             .await
-    }
-
-    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
-        self.within(PATIENCE, "writing progress", self.write_reports(executor, reports))
-            .await
-    }
-
-    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
-        self.within(PATIENCE, "storing logs", self.write_logs(executor, logs))
-            .await
-    }
-
-    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
-        self.within(PATIENCE, "looking at logs", self.ends_of_logs(jobs)).await
-    }
-
-    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
-        self.within(PATIENCE, "reading a log", self.read_lines(job, after, limit))
-            .await
-    }
-
-    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
-        self.within(PATIENCE, "reading attempts", self.earlier_attempts(job))
-            .await
-    }
-
-    fn offer_transactions(&self, handlers: usize) -> Result<()> {
-        self.handlers.resize(self.handlers.status().max_size + handlers);
-        Ok(())
-    }
-
-    async fn begin(&self, job: JobId, isolation: Isolation) -> Result<Arc<Transaction>> {
-        self.within(PATIENCE, "beginning a transaction", self.begin_for(job, isolation))
-            .await
-    }
-
-    async fn conclude(&self, executor: Uuid, settle: &Settle, transaction: &Transaction) -> Result<Settled> {
-        self.end_within(executor, settle, transaction).await
     }
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
-        self.again("changing jobs", || Box::pin(self.happen(which.clone(), event)))
+        self.again("changing jobs", || Box::pin(self.change_jobs(which.clone(), event)))
             .await
     }
 
@@ -337,104 +277,36 @@ impl Store for PostgresStore {
         self.again("promoting due jobs", || self.promote_due(limit)).await
     }
 
-    async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
-        self.again("registering", || self.enrol(executor, kind, tasks)).await
+    async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
+        self.within(TIMEOUT, "reading jobs", self.read(ids)).await
     }
 
-    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
-        self.beat(executor, beat).await
-    }
-
-    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        self.again("burying a silent executor", || Box::pin(self.bury(executor, beat)))
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        self.within(TIMEOUT, "reading attempts", self.earlier_attempts(job))
             .await
     }
 
-    async fn executors(&self) -> Result<Vec<ExecutorInfo>> {
-        self.within(PATIENCE, "looking who is there", self.all_executors())
-            .await
+    async fn prune(&self) -> Result<u64> {
+        self.within(LONG_TIMEOUT, "pruning", self.prune_history()).await
     }
+}
 
-    async fn occupy(&self, id: &str) -> Result<Occupied> {
-        self.occupy_id(id).await
-    }
-
-    fn refresh(&self) {
-        self.close_idle();
-        timeouts::close_idle(&self.pulse);
-    }
-
-    fn hears(&self) -> bool {
-        self.ear.hears()
-    }
-
-    async fn deregister(&self, executor: Uuid) -> Result<()> {
-        self.forget_executor(executor);
-        self.note_sleep(executor, false).await?;
-        // The process may be about to end.
-        self.feed.catch_up().await;
-        self.within(
-            PATIENCE,
-            "leaving",
-            self.run("leaving", &self.sql.deregister, &[&executor]),
-        )
-        .await
+#[async_trait]
+impl Wake for PostgresStore {
+    fn signals(&self) -> broadcast::Receiver<Signal> {
+        self.signals.subscribe()
     }
 
     async fn doze(&self, executor: Uuid, asleep: bool) -> Result<()> {
         self.note_sleep(executor, asleep).await
     }
 
-    async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
-        self.within(PATIENCE, "reading jobs", self.read(ids)).await
+    fn hears(&self) -> bool {
+        self.listener.hears()
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
-        self.within(PATIENCE, "listing jobs", self.page(filter)).await
-    }
-
-    async fn counts(&self) -> Result<Counts> {
-        self.within(PATIENCE, "counting jobs", self.count()).await
-    }
-
-    async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
-        self.within(PATIENCE, "looking at why a job waits", self.look_around(id))
-            .await
-    }
-
-    async fn settings(&self) -> Result<Arc<Settings>> {
-        self.within(PATIENCE, "reading settings", self.read_settings()).await
-    }
-
-    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
-        let written = self.write_setting(setting, version);
-        self.within(MORE_PATIENCE, "changing a setting", written).await
-    }
-
-    async fn tasks(&self) -> Result<Vec<TaskSettings>> {
-        self.within(PATIENCE, "reading tasks", self.read_tasks(None)).await
-    }
-
-    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
-        self.within(PATIENCE, "sharing accounts", self.share_accounts(kind, charges))
-            .await
-    }
-
-    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
-        self.within(PATIENCE, "looking for hooks", self.give_out(tasks, limit, again))
-            .await
-    }
-
-    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
-        self.within(
-            PATIENCE,
-            "striking off hooks",
-            self.run("striking off hooks", &self.sql.strike, &[&owed]),
-        )
-        .await
-    }
-
-    async fn prune(&self) -> Result<u64> {
-        self.within(MORE_PATIENCE, "pruning", self.prune_history()).await
+    fn refresh(&self) {
+        self.close_idle();
+        timeouts::close_idle(&self.pulse);
     }
 }

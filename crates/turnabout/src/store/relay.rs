@@ -50,11 +50,6 @@ impl Leg {
         }
     }
 
-    /// Whether it is a part, and not the whole.
-    pub fn is_portion(&self) -> bool {
-        self.me.is_some()
-    }
-
     /// Whether there is a portion before that is not over yet.
     pub fn follows(&self) -> bool {
         self.before.as_ref().is_some_and(|before| before.has_changed().is_ok())

@@ -1,10 +1,12 @@
 //! What a store tells those who wait for something.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "postgres")]
-use super::NewJob;
+use async_trait::async_trait;
+use tokio::sync::broadcast;
+use uuid::Uuid;
+
+use crate::error::Result;
 use crate::job::JobId;
 
 /// Something happened that someone may be waiting for. Signals may come twice or too often; where they may be lost,
@@ -13,8 +15,6 @@ use crate::job::JobId;
 pub enum Signal {
     /// Jobs may have become ready, a cap's place may have become free, or settings have changed.
     Ready,
-    /// Jobs of these groups have become ready.
-    Came(Arc<[String]>),
     /// A job was parked that is due so long from now.
     Due(Duration),
     /// A cancel was requested for this job.
@@ -31,29 +31,28 @@ pub enum Signal {
     Who(String),
 }
 
-/// So many groups are told apart by a signal at the most.
-#[cfg(feature = "postgres")]
-const MAX_TOLD: usize = 256;
+/// How those who wait learn that something happened. What has a default concerns only stores that other machines share.
+#[async_trait]
+pub trait Wake {
+    /// A new receiver of signals.
+    fn signals(&self) -> broadcast::Receiver<Signal>;
 
-impl Signal {
-    /// These jobs have become ready.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn came<'a>(jobs: impl Iterator<Item = &'a NewJob>) -> Self {
-        let mut groups: Vec<String> = Vec::new();
-        for job in jobs {
-            // Jobs of one group often come together.
-            if groups.last() != Some(&job.group) {
-                if groups.len() == MAX_TOLD {
-                    return Self::Ready;
-                }
-                groups.push(job.group.clone());
-            }
-        }
-        Self::Came(groups.into())
+    /// Whether the store takes jobs for those who [`stand_by`](super::Store::stand_by), as soon as any are ready. Where it
+    /// does, they need not be woken by [`Signal::Ready`].
+    fn serves(&self) -> bool {
+        false
     }
 
-    /// Whether jobs may have become ready.
-    pub fn is_ready(&self) -> bool {
-        matches!(self, Self::Ready | Self::Came(_))
+    /// Notes whether an executor sleeps, so that a submit knows whether anyone needs waking.
+    async fn doze(&self, _executor: Uuid, _asleep: bool) -> Result<()> {
+        Ok(())
     }
+
+    /// Whether signals of other processes get through. Where they do not, the store is asked more often.
+    fn hears(&self) -> bool {
+        true
+    }
+
+    /// The store was out of reach: connections of before are not to be trusted.
+    fn refresh(&self) {}
 }

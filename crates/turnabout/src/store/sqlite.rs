@@ -55,27 +55,20 @@ mod writer;
 mod tests;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
+use super::{
+    Changed, Leg, NewJob, Promoted, Settle, Settled, Signal, Stood, Store, StoreOptions, Submitted, Take, Taken,
+    Transactions, Wake, Which,
+};
 use crate::clock::Clock;
 use crate::error::Result;
-use crate::group::Settings;
-use crate::hook::{Hooks, Owed};
 use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
-use crate::log::Line;
-use crate::task::TaskSettings;
-use crate::turn::Charge;
-
-use super::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, Leg, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting,
-    Settle, Settled, Signal, Standpoint, Stood, Store, StoreOptions, Submitted, Take, Taken, Which,
-};
 use fault::Fault;
 use tx::Tx;
 use writer::Runner;
@@ -167,20 +160,12 @@ impl Store for SqliteStore {
         &self.clock
     }
 
-    fn overview(&self) -> &dyn super::overview::Overview {
-        self
-    }
-
     fn schedules(&self) -> &dyn super::schedules::Schedules {
         self
     }
 
-    fn signals(&self) -> broadcast::Receiver<Signal> {
-        self.signals.subscribe()
-    }
-
-    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
-        self.submit_portion(jobs, Leg::whole()).await
+    fn transactions(&self) -> Option<&dyn Transactions> {
+        None
     }
 
     async fn submit_portion(&self, jobs: Vec<NewJob>, mut leg: Leg) -> Result<Vec<Result<Submitted>>> {
@@ -195,10 +180,6 @@ impl Store for SqliteStore {
 
     async fn take(&self, mut take: Take) -> Result<Taken> {
         self.write("taking jobs", move |tx| take::take(tx, &mut take)).await
-    }
-
-    fn serves(&self) -> bool {
-        true
     }
 
     async fn stand_by(&self, take: Take, until: BoxFuture<'_, ()>) -> Result<Stood> {
@@ -220,31 +201,6 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
-        self.write("writing progress", move |tx| report::report(tx, executor, &reports))
-            .await
-    }
-
-    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
-        self.write("storing logs", move |tx| log::log(tx, executor, &logs))
-            .await
-    }
-
-    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
-        let jobs = jobs.to_vec();
-        self.read("looking at logs", move |tx| log::log_ends(tx, &jobs)).await
-    }
-
-    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
-        self.read("reading a log", move |tx| log::lines(tx, job, after, limit))
-            .await
-    }
-
-    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
-        self.read("reading attempts", move |tx| attempts::attempts(tx, job))
-            .await
-    }
-
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
         self.write("changing jobs", move |tx| change::change(tx, which, event))
             .await
@@ -255,98 +211,13 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
-        let (executor, kind, tasks) = (executor.clone(), kind.to_owned(), tasks.to_vec());
-        self.write("registering an executor", move |tx| {
-            executors::register(tx, &executor, &kind, &tasks)
-        })
-        .await
-    }
-
-    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
-        self.write("sending a heartbeat", move |tx| {
-            executors::heartbeat(tx, executor, beat)
-        })
-        .await
-    }
-
-    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        self.write("reaping an executor", move |tx| executors::reap(tx, executor, beat))
-            .await
-    }
-
-    async fn executors(&self) -> Result<Vec<ExecutorInfo>> {
-        self.read("looking who is there", |tx| executors::executors(tx)).await
-    }
-
-    async fn occupy(&self, id: &str) -> Result<Occupied> {
-        Ok(self.occupy_id(id))
-    }
-
-    async fn deregister(&self, executor: Uuid) -> Result<()> {
-        self.write("deregistering an executor", move |tx| {
-            executors::deregister(tx, executor)
-        })
-        .await
-    }
-
-    /// Nobody needs to know: an idle executor's take waits with the writer, and what becomes ready wakes everyone in other processes anyway.
-    async fn doze(&self, _executor: Uuid, _asleep: bool) -> Result<()> {
-        Ok(())
-    }
-
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
         let ids = ids.to_vec();
         self.read("reading jobs", move |tx| read::get(tx, &ids)).await
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
-        let filter = filter.clone();
-        self.read("listing jobs", move |tx| read::list(tx, &filter)).await
-    }
-
-    async fn counts(&self) -> Result<Counts> {
-        self.read("counting jobs", read::counts).await
-    }
-
-    async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
-        self.read("looking at why a job waits", move |tx| read::standpoint(tx, id))
-            .await
-    }
-
-    async fn settings(&self) -> Result<Arc<Settings>> {
-        self.read("reading settings", settings::all).await
-    }
-
-    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
-        self.write("changing settings", move |tx| {
-            let unchanged = settings::version(tx.connection)? == version;
-            if unchanged {
-                settings::set(tx, &setting)?;
-            }
-            Ok(unchanged)
-        })
-        .await
-    }
-
-    async fn tasks(&self) -> Result<Vec<TaskSettings>> {
-        self.read("reading tasks", |tx| executors::tasks(tx, None)).await
-    }
-
-    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
-        let kind = kind.to_owned();
-        self.write("sharing accounts", move |tx| settings::share(tx, &kind, &charges))
-            .await
-    }
-
-    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
-        let tasks = tasks.to_vec();
-        self.write("looking for hooks", move |tx| hooks::owed(tx, &tasks, limit, again))
-            .await
-    }
-
-    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
-        self.write("striking off hooks", move |tx| hooks::strike(tx, &owed))
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        self.read("reading attempts", move |tx| attempts::attempts(tx, job))
             .await
     }
 
@@ -360,5 +231,16 @@ impl Store for SqliteStore {
                 return Ok(forgotten);
             }
         }
+    }
+}
+
+#[async_trait]
+impl Wake for SqliteStore {
+    fn signals(&self) -> broadcast::Receiver<Signal> {
+        self.signals.subscribe()
+    }
+
+    fn serves(&self) -> bool {
+        true
     }
 }

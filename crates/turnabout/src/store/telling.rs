@@ -1,5 +1,9 @@
 //! What handlers tell of themselves while they run, as stores are given it.
 
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use crate::error::Result;
 use crate::job::JobId;
 use crate::log::Line;
 
@@ -34,4 +38,22 @@ pub struct LogEnd {
     pub number: i64,
     /// How many lines there are.
     pub lines: u64,
+}
+
+/// What handlers tell of themselves, and who reads it.
+#[async_trait]
+pub trait Reporting {
+    /// Writes how far held jobs are, for those who look. Need not survive a crash of the store; for a job that is no longer
+    /// held by that claim nothing is written.
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()>;
+
+    /// Adds lines to the logs of held jobs, or of jobs that have ended by that very claim. Lines that are there already are
+    /// passed over, and so are those of jobs that others hold.
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()>;
+
+    /// What the logs of these jobs hold; one answer for each, in their order.
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>>;
+
+    /// The lines of a job's log after this number, in order.
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>>;
 }

@@ -15,6 +15,11 @@ use crate::store::{Leg, NewJob, Relay, Store, Submitted};
 
 /// A portion has about so many bytes of arguments at the most, so that no single write grows without bound.
 const PORTION_BYTES: usize = 8 << 20;
+/// The first portion has so many jobs, so that these can soon be taken ..
+pub(crate) const FIRST_PORTION: usize = 1_000;
+/// .. and each later one as many as went before it, up to so many: what a commit costs, and what each stream costs that gets
+/// some of them, is shared.
+const LARGEST_PORTION: usize = 8_000;
 /// So many portions are on their way at a time.
 const UNDER_WAY: usize = 2;
 
@@ -74,7 +79,7 @@ impl<'a> Many<'a> {
         let mut outcomes = Vec::new();
         outcomes.resize_with(count, || None);
         // Jobs are large: what grows step by step would copy them again and again.
-        let most = jobs.store().portion(0);
+        let most = FIRST_PORTION;
         let room = count.min(most);
         Self {
             jobs,
@@ -101,7 +106,7 @@ impl<'a> Many<'a> {
     fn next_portion(&mut self) -> (Vec<NewJob>, Tasks) {
         self.bytes = 0;
         self.sent += self.portion.len();
-        self.most = self.jobs.store().portion(self.sent);
+        self.most = self.sent.clamp(FIRST_PORTION, LARGEST_PORTION);
         let room = self.most.min(self.outcomes.len() - self.sent);
         (
             std::mem::replace(&mut self.portion, Vec::with_capacity(room)),

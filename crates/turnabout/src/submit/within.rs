@@ -37,12 +37,13 @@ impl Submit {
     ///
     /// Inside a handler that has a [transaction](crate::Context::transaction): `cx.submit(..).within(cx.transaction()?)`.
     pub async fn within(self, transaction: impl Within) -> Result<Submitted> {
-        let function = self.jobs.store().submit_function().ok_or_else(|| {
+        let function = self.jobs.store().transactions().ok_or_else(|| {
             Error::invalid(
                 "transaction",
                 "only a PostgreSQL store can submit inside a caller's transaction",
             )
         })?;
+        let function = function.submit_function();
         let (job, _) = self.jobs.accept(self.submission).await?;
         call(transaction, &CALL.replace("{function}", &function), &job).await
     }

@@ -9,8 +9,8 @@ pub const STALE: Duration = Duration::from_millis(250);
 const AHEAD: f64 = 0.05;
 /// And no less than this, so that slots do not wait for a take that is a little late.
 const LEAST_AHEAD: f64 = 0.005;
-/// Half of what is held lasts while the next jobs are on their way: so many times as long as a take: half
-/// of them differ by half, and slots that wait for a late one are lost to everybody.
+/// What is held ahead lasts for so many takes. The next take begins when half of it has started, so a take that is twice as
+/// slow as usual leaves no slot idle.
 const TAKES: f64 = 4.0;
 /// How much the last take weighs beside those before it.
 const LATEST: f64 = 0.2;
@@ -28,20 +28,13 @@ pub struct Load {
     pub slots: usize,
     /// .. and how many of them are in use.
     pub running: usize,
-    /// How many jobs wait for one ..
+    /// How many jobs wait for one.
     pub queued: usize,
-    /// .. and how many of them for those as well that came later and start first.
-    pub overtaken: usize,
 }
 
 impl Load {
     fn free(self) -> usize {
         self.slots.saturating_sub(self.running)
-    }
-
-    /// Jobs that were overtaken keep slots busy should a take be late, but do not stand for those whose turn it is.
-    fn next(self) -> usize {
-        self.queued.saturating_sub(self.overtaken)
     }
 }
 
@@ -77,23 +70,12 @@ impl Pace {
 
     /// How many jobs to ask for. Zero: wait until fewer wait for a slot.
     pub fn want(&self, load: Load) -> usize {
-        let (ahead, free, next) = (self.ahead(), load.free(), load.next());
+        let (ahead, free, queued) = (self.ahead(), load.free(), load.queued);
         // Small takes cost as much as large ones, so while there is enough to do the queue runs half empty first.
-        if next >= free && (ahead == 0 || next > self.low_water()) {
+        if queued >= free && (ahead == 0 || queued > self.low_water()) {
             return 0;
         }
-        (free + ahead).saturating_sub(next).min(self.room(load))
-    }
-
-    /// How many to ask for, though enough wait, because jobs have come that would start before those: as many as last until
-    /// the next take, if there is room for so many.
-    pub fn want_early(&self, load: Load) -> usize {
-        (load.free() + self.low_water()).min(self.room(load))
-    }
-
-    /// How many more may be held, with those that have been overtaken.
-    fn room(&self, load: Load) -> usize {
-        (load.free() + self.lasts(AHEAD)).saturating_sub(load.queued)
+        (free + ahead).saturating_sub(queued)
     }
 
     /// When the queue has become so short, it is time to ask for more.
@@ -153,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_overtaken_does_not_stand_for_whose_turn_it_is() {
+    fn more_is_wanted_when_half_of_what_is_held_ahead_has_started() {
         let mut pace = Pace::new(0, Duration::ZERO);
         let mut now = Duration::ZERO;
         for i in 1..=50 {
@@ -161,41 +143,19 @@ mod tests {
             pace.measure(i * 20, now);
         }
         pace.took(Duration::from_millis(3));
-        let (ahead, most) = (pace.ahead(), pace.lasts(AHEAD));
-        assert!(
-            (23..=24).contains(&ahead) && (99..=100).contains(&most),
-            "{ahead} of {most}"
-        );
-        let load = |queued, overtaken| Load {
+        let ahead = pace.ahead();
+        assert!((23..=24).contains(&ahead), "{ahead}");
+        let load = |running, queued| Load {
             slots: 4,
-            running: 4,
+            running,
             queued,
-            overtaken,
         };
-        assert_eq!(pace.want(load(ahead, 0)), 0);
-        assert_eq!(
-            pace.want(load(ahead, ahead - 2)),
-            ahead - 2,
-            "two are left of those whose turn it is"
-        );
-        assert_eq!(pace.want(load(ahead / 2, 0)), ahead - ahead / 2);
-        assert_eq!(
-            pace.want(load(most - 5, most - 6)),
-            5,
-            "no more than starts within 50 ms"
-        );
-        assert_eq!(pace.want_early(load(ahead, 0)), ahead / 2);
-        assert_eq!(pace.want_early(load(most - 5, 0)), 5);
-        assert_eq!(pace.want_early(load(most, 0)), 0, "enough is held");
+        assert_eq!(pace.want(load(4, ahead)), 0);
+        assert_eq!(pace.want(load(4, ahead / 2 + 1)), 0);
+        assert_eq!(pace.want(load(4, ahead / 2)), ahead - ahead / 2);
+        assert_eq!(pace.want(load(1, ahead / 2)), 3 + ahead - ahead / 2);
         let idle = Pace::new(0, Duration::ZERO);
-        assert_eq!(
-            idle.want(Load {
-                slots: 4,
-                running: 1,
-                ..Load::default()
-            }),
-            3
-        );
-        assert_eq!(idle.want_early(load(0, 0)), 0);
+        assert_eq!(idle.want(load(1, 0)), 3);
+        assert_eq!(idle.want(load(4, 0)), 0);
     }
 }

@@ -9,7 +9,7 @@ use axum::response::sse::Event;
 use futures_util::stream;
 use serde::Deserialize;
 use turnabout::jobs::FollowSchedules;
-use turnabout::store::overview::Whose;
+use turnabout::jobs::Whose;
 use utoipa::IntoParams;
 
 use crate::api::caller::Caller;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use turnabout::group::GroupSettings;
-use turnabout::store::overview::GroupSum;
+use turnabout::jobs::GroupSum;
 use utoipa::ToSchema;
 
 use super::Limit;

@@ -96,7 +96,8 @@ impl From<turnabout::Cancel> for CancelOutcome {
     fn from(outcome: turnabout::Cancel) -> Self {
         match outcome {
             turnabout::Cancel::Cancelled => Self::Cancelled,
-            turnabout::Cancel::Cancelling => Self::Cancelling,
+            // Whatever else may come: it is not cancelled yet.
+            _ => Self::Cancelling,
         }
     }
 }

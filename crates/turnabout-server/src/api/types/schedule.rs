@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use turnabout::jobs::PastRun;
 use turnabout::schedule::{Run, RunKind, Schedule};
-use turnabout::store::schedules::{ScheduleEvent, ScheduleEventKind};
+use turnabout::schedule::{ScheduleEvent, ScheduleEventKind};
 use turnabout::{JobId, Overlap, Priority, State};
 use utoipa::ToSchema;
 use uuid::Uuid;

@@ -4,9 +4,11 @@ mod schedules;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
@@ -17,9 +19,11 @@ use crate::hook::{Hooks, Owed};
 use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
 use crate::log::Line;
+use crate::store::overview::{GroupSum, Member, Sum, Tally, Whose};
 use crate::store::{
-    Beat, Changed, Counts, ExecutorInfo, Filter, LogEnd, LogLines, NewJob, Occupied, Promoted, Report, Setting, Settle,
-    Settled, Signal, Standpoint, Stood, Store, Submitted, Take, Taken, Which,
+    Beat, Changed, Configuration, Counts, ExecutorInfo, Executors, Filter, Hint, Hints, Leg, LogEnd, LogLines, NewJob,
+    Occupied, Overview, OwedHooks, Promoted, Report, Reporting, Schedules, Setting, Settle, Settled, Signal,
+    Standpoint, Stood, Store, Submitted, Take, Taken, Transactions, Wake, Watched, Which,
 };
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -109,31 +113,20 @@ impl Store for Counting {
         self.inner.clock()
     }
 
-    fn overview(&self) -> &dyn crate::store::overview::Overview {
-        self.inner.overview()
-    }
-
-    fn schedules(&self) -> &dyn crate::store::schedules::Schedules {
+    fn schedules(&self) -> &dyn Schedules {
         self
     }
 
-    fn signals(&self) -> broadcast::Receiver<Signal> {
-        match &self.silence {
-            Some(silence) => silence.subscribe(),
-            None => self.inner.signals(),
-        }
+    fn transactions(&self) -> Option<&dyn Transactions> {
+        None
     }
 
-    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {
-        self.call("submit", self.inner.submit(jobs)).await
+    async fn submit_portion(&self, jobs: Vec<NewJob>, leg: Leg) -> Result<Vec<Result<Submitted>>> {
+        self.call("submit", self.inner.submit_portion(jobs, leg)).await
     }
 
     async fn take(&self, take: Take) -> Result<Taken> {
         self.call("take", self.inner.take(take)).await
-    }
-
-    fn serves(&self) -> bool {
-        self.silence.is_none() && self.inner.serves()
     }
 
     async fn stand_by(&self, take: Take, until: BoxFuture<'_, ()>) -> Result<Stood> {
@@ -156,6 +149,82 @@ impl Store for Counting {
         self.call("settle", self.inner.settle(executor, jobs)).await
     }
 
+    async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
+        self.call("change", self.inner.change(which, event)).await
+    }
+
+    async fn promote(&self, limit: u32) -> Result<Promoted> {
+        self.call("promote", self.inner.promote(limit)).await
+    }
+
+    async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
+        self.call("get", self.inner.get(ids)).await
+    }
+
+    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
+        self.call("attempts", self.inner.attempts(job)).await
+    }
+
+    async fn prune(&self) -> Result<u64> {
+        self.call("prune", self.inner.prune()).await
+    }
+}
+
+#[async_trait]
+impl Executors for Counting {
+    async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
+        self.call("register", self.inner.register(executor, kind, tasks)).await
+    }
+
+    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
+        self.call("heartbeat", self.inner.heartbeat(executor, beat)).await
+    }
+
+    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
+        self.call("reap", self.inner.reap(executor, beat)).await
+    }
+
+    async fn deregister(&self, executor: Uuid) -> Result<()> {
+        self.call("deregister", self.inner.deregister(executor)).await
+    }
+
+    async fn occupy(&self, id: &str) -> Result<Occupied> {
+        self.call("occupy", self.inner.occupy(id)).await
+    }
+
+    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
+        self.call("share", self.inner.share(kind, charges)).await
+    }
+}
+
+#[async_trait]
+impl Wake for Counting {
+    fn signals(&self) -> broadcast::Receiver<Signal> {
+        match &self.silence {
+            Some(silence) => silence.subscribe(),
+            None => self.inner.signals(),
+        }
+    }
+
+    fn serves(&self) -> bool {
+        self.silence.is_none() && self.inner.serves()
+    }
+
+    async fn doze(&self, executor: Uuid, asleep: bool) -> Result<()> {
+        self.call("doze", self.inner.doze(executor, asleep)).await
+    }
+
+    fn hears(&self) -> bool {
+        self.silence.is_none() && self.inner.hears()
+    }
+
+    fn refresh(&self) {
+        self.inner.refresh();
+    }
+}
+
+#[async_trait]
+impl Reporting for Counting {
     async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
         self.call("report", self.inner.report(executor, reports)).await
     }
@@ -171,57 +240,58 @@ impl Store for Counting {
     async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
         self.call("lines", self.inner.lines(job, after, limit)).await
     }
+}
 
-    async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
-        self.call("attempts", self.inner.attempts(job)).await
+#[async_trait]
+impl OwedHooks for Counting {
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+        self.call("owed", self.inner.owed(tasks, limit, again)).await
     }
 
-    async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
-        self.call("change", self.inner.change(which, event)).await
+    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
+        self.call("strike", self.inner.strike(owed)).await
+    }
+}
+
+#[async_trait]
+impl Configuration for Counting {
+    async fn settings(&self) -> Result<Arc<Settings>> {
+        self.call("settings", self.inner.settings()).await
     }
 
-    async fn promote(&self, limit: u32) -> Result<Promoted> {
-        self.call("promote", self.inner.promote(limit)).await
+    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
+        self.call("set", self.inner.set_since(version, setting)).await
     }
 
-    async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
-        self.call("register", self.inner.register(executor, kind, tasks)).await
+    async fn tasks(&self) -> Result<Vec<TaskSettings>> {
+        self.call("tasks", self.inner.tasks()).await
     }
+}
 
-    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
-        self.call("heartbeat", self.inner.heartbeat(executor, beat)).await
-    }
-
-    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        self.call("reap", self.inner.reap(executor, beat)).await
-    }
-
-    async fn executors(&self) -> Result<Vec<ExecutorInfo>> {
+#[async_trait]
+impl Overview for Counting {
+    async fn executors(&self) -> Result<Vec<Member>> {
         self.call("executors", self.inner.executors()).await
     }
 
-    async fn occupy(&self, id: &str) -> Result<Occupied> {
-        self.call("occupy", self.inner.occupy(id)).await
+    async fn drain(&self, executor: Uuid, drain: bool) -> Result<bool> {
+        self.inner.drain(executor, drain).await
     }
 
-    fn refresh(&self) {
-        self.inner.refresh();
+    async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>> {
+        self.inner.sums(whose, since).await
     }
 
-    fn hears(&self) -> bool {
-        self.silence.is_none() && self.inner.hears()
+    async fn groups(&self, whose: &Whose, after: &str, limit: u32) -> Result<Vec<GroupSum>> {
+        self.inner.groups(whose, after, limit).await
     }
 
-    async fn deregister(&self, executor: Uuid) -> Result<()> {
-        self.call("deregister", self.inner.deregister(executor)).await
+    async fn count(&self, filter: &Filter) -> Result<u64> {
+        self.inner.count(filter).await
     }
 
-    async fn doze(&self, executor: Uuid, asleep: bool) -> Result<()> {
-        self.call("doze", self.inner.doze(executor, asleep)).await
-    }
-
-    async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
-        self.call("get", self.inner.get(ids)).await
+    async fn tally(&self, whose: &Whose, since: Timestamp) -> Result<Tally> {
+        self.inner.tally(whose, since).await
     }
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
@@ -235,32 +305,15 @@ impl Store for Counting {
     async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
         self.call("standpoint", self.inner.standpoint(id)).await
     }
+}
 
-    async fn settings(&self) -> Result<Arc<Settings>> {
-        self.call("settings", self.inner.settings()).await
+#[async_trait]
+impl Hints for Counting {
+    async fn watch(&self, hold: Duration) -> Result<Watched> {
+        self.inner.watch(hold).await
     }
 
-    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
-        self.call("set", self.inner.set_since(version, setting)).await
-    }
-
-    async fn tasks(&self) -> Result<Vec<TaskSettings>> {
-        self.call("tasks", self.inner.tasks()).await
-    }
-
-    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
-        self.call("share", self.inner.share(kind, charges)).await
-    }
-
-    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: std::time::Duration) -> Result<Vec<Owed>> {
-        self.call("owed", self.inner.owed(tasks, limit, again)).await
-    }
-
-    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
-        self.call("strike", self.inner.strike(owed)).await
-    }
-
-    async fn prune(&self) -> Result<u64> {
-        self.call("prune", self.inner.prune()).await
+    async fn hints(&self, after: i64, limit: u32) -> Result<Vec<Hint>> {
+        self.inner.hints(after, limit).await
     }
 }

@@ -50,7 +50,10 @@ async fn one_that_comes_after_a_dead_one_takes_its_jobs_back_at_once(world: &Wor
     let running = becomes(&jobs, job, |job| job.state == State::Running).await;
     assert_eq!((running.attempts, running.losses), (2, 1));
     let known = world.store.executors().await.expect("read");
-    assert!(known.iter().all(|one| one.incarnation != dead), "nothing is left of it");
+    assert!(
+        known.iter().all(|one| one.info.incarnation != dead),
+        "nothing is left of it"
+    );
     seats.curtain.cancel();
     ended(&jobs, job).await;
     let attempts = jobs.attempts(job).await.expect("read");

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::store::model::Model;
-use crate::store::{Store, StoreOptions};
+use crate::store::{Overview as _, StoreOptions};
 
 fn jobs() -> Jobs {
     Jobs::on(Model::new(StoreOptions::default()))

@@ -9,6 +9,7 @@ use super::*;
 use crate::error::Error;
 use crate::job::{Reason, State};
 use crate::lifecycle::Event;
+use crate::store::Transactions;
 use crate::store::conformance::world::{on_postgres, on_sqlite, postgres_url};
 use crate::task::{Isolation, TaskError};
 use crate::testing::drain;
@@ -97,6 +98,10 @@ async fn write<const LEVEL: u8>(cx: Context<Stage>, task: Write<LEVEL>) -> TaskR
     }
 }
 
+fn transactions(world: &World) -> &dyn Transactions {
+    world.store.transactions().expect("a store that has them")
+}
+
 /// A store of its own with a table beside it, and a connection of somebody else's.
 struct Place<'a> {
     world: &'a World,
@@ -112,7 +117,7 @@ impl Place<'_> {
     }
 
     fn schema(&self) -> String {
-        let function = self.world.store.submit_function().expect("a function");
+        let function = transactions(self.world).submit_function();
         function.split('.').next().expect("a schema").to_owned()
     }
 
@@ -315,16 +320,19 @@ async fn a_job_that_was_taken_away_leaves_no_rows(place: &Place<'_>) {
     let mut exec = place.world.executor_of(&["default"], &["write"]).await;
     place.jobs.submit(place.write::<0>("x")).await.expect("submitted");
     for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead] {
-        place.world.store.offer_transactions(2).expect("offered");
+        transactions(place.world).offer(2);
         let held = exec.take(1).await.pop().expect("a job");
         exec.start(&held).await;
-        let tx = place.world.store.begin(held.id, isolation).await.expect("begun");
+        let tx = transactions(place.world)
+            .begin(held.id, isolation)
+            .await
+            .expect("begun");
         let insert = format!("insert into {} (job) values ($1)", place.table);
         tx.execute(&insert, &[&held.id.0]).await.expect("inserted");
         let dead = exec.incarnation;
         exec.die().await;
         let settle = exec.outcome(&held, Event::Succeed, false);
-        let settled = place.world.store.conclude(dead, &settle, &tx).await;
+        let settled = transactions(place.world).conclude(dead, &settle, &tx).await;
         // With the older snapshot the server refuses even to look.
         assert!(!matches!(settled, Ok(crate::store::Settled::Done)), "{settled:?}");
         assert_eq!(place.rows().await, 0);

@@ -14,8 +14,8 @@ use tokio::time::Instant;
 use super::{Interest, Join, Note, Position, Told};
 use crate::error::Result;
 use crate::job::{Brief, JobId, State};
-use crate::store::overview::{Hint, Whose};
-use crate::store::{Filter, Signal, Store};
+use crate::store::overview::Whose;
+use crate::store::{Filter, Hint, Signal, Store};
 
 /// Hints are looked for this often ..
 const LOOK: Duration = Duration::from_millis(200);
@@ -95,8 +95,7 @@ pub(super) async fn run(store: Arc<dyn Store>, mut joins: mpsc::Receiver<Join>) 
 async fn news(signals: &mut Receiver<Signal>) {
     loop {
         match signals.recv().await {
-            Ok(Signal::Changed(_)) | Err(RecvError::Lagged(_)) => break,
-            Ok(signal) if signal.is_ready() => break,
+            Ok(Signal::Changed(_) | Signal::Ready) | Err(RecvError::Lagged(_)) => break,
             Ok(_) => {}
             Err(RecvError::Closed) => std::future::pending().await,
         }
@@ -113,7 +112,7 @@ impl Hub {
     /// The first follower comes.
     async fn begin(&mut self, join: Join) {
         loop {
-            match self.store.overview().watch(HOLD).await {
+            match self.store.watch(HOLD).await {
                 Ok(watched) => {
                     self.place = Position {
                         epoch: watched.epoch,
@@ -135,7 +134,7 @@ impl Hub {
 
     /// Asks for more hints. If some may be missing, everyone begins anew.
     async fn renew(&mut self) {
-        match self.store.overview().watch(HOLD).await {
+        match self.store.watch(HOLD).await {
             Ok(watched) if watched.epoch != self.place.epoch => {
                 self.place = Position {
                     epoch: watched.epoch,
@@ -182,7 +181,7 @@ impl Hub {
 
     /// What has changed since someone left. None: that is not known any longer.
     async fn catch_up(&mut self, interest: &Interest, from: Position) -> Option<Vec<Told>> {
-        let overview = self.store.overview();
+        let overview = &self.store;
         let watched = overview.watch(HOLD).await.ok()?;
         let from = if from == Position::OLDEST {
             Position {
@@ -267,7 +266,7 @@ impl Hub {
     /// Reads hints and tells what became of the jobs; then looks at those that were not heard of for long.
     async fn look(&mut self) -> Result<()> {
         loop {
-            let mut hints = self.store.overview().hints(self.place.number, HINTS).await?;
+            let mut hints = self.store.hints(self.place.number, HINTS).await?;
             let Some(last) = hints.last().map(|hint| hint.number) else {
                 break;
             };

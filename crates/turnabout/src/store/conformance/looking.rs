@@ -267,7 +267,7 @@ async fn a_job_says_when_those_were_last_heard_of_who_would_take_it(world: &Worl
     assert_eq!(heard().await, Some(registered), "it is silent");
     exec.heartbeat().await;
     assert_eq!(heard().await, Some(world.clock.now()));
-    let overview = world.store.overview();
+    let overview = &world.store;
     assert!(overview.drain(exec.incarnation, true).await.expect("it works"));
     assert_eq!(heard().await, None, "it takes no more");
     assert!(overview.drain(exec.incarnation, false).await.expect("it works"));

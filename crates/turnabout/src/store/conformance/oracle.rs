@@ -21,7 +21,7 @@ use crate::hook::{Hook, Hooks};
 use crate::job::{Claimed, Job, JobId, Priority};
 use crate::lifecycle::{Event, Policy};
 use crate::store::model::Model;
-use crate::store::{Filter, Setting, Store, Which};
+use crate::store::{Filter, Overview as _, Setting, Store, Which};
 use crate::task::TaskSettings;
 use crate::turn::{Fairness, Scheme, Turns};
 

@@ -8,8 +8,9 @@ use super::{World, cases, in_memory, job};
 use crate::job::{JobId, Priority, State, When};
 use crate::jobs::Jobs;
 use crate::lifecycle::Event;
+use crate::store::Hint;
 use crate::store::NewJob;
-use crate::store::overview::{Hint, Sum, Whose};
+use crate::store::overview::{Sum, Whose};
 
 const HOLD: Duration = Duration::from_mins(1);
 
@@ -18,7 +19,7 @@ async fn executors_are_listed_with_what_they_hold_and_can_be_drained(world: &Wor
     let other = world.executor().await;
     world.flood("a", 3).await;
     exec.take(2).await;
-    let mut members = world.store.overview().executors().await.expect("it works");
+    let mut members = world.store.executors().await.expect("it works");
     assert_eq!(members.len(), 2);
     members.sort_by_key(|member| std::cmp::Reverse(member.held));
     assert_eq!((members[0].info.incarnation, members[0].held), (exec.incarnation, 2));
@@ -29,22 +30,8 @@ async fn executors_are_listed_with_what_they_hold_and_can_be_drained(world: &Wor
             .all(|member| !member.draining && member.seen == world.clock.now())
     );
 
-    assert!(
-        world
-            .store
-            .overview()
-            .drain(exec.incarnation, true)
-            .await
-            .expect("it works")
-    );
-    assert!(
-        !world
-            .store
-            .overview()
-            .drain(Uuid::new_v4(), true)
-            .await
-            .expect("nobody")
-    );
+    assert!(world.store.drain(exec.incarnation, true).await.expect("it works"));
+    assert!(!world.store.drain(Uuid::new_v4(), true).await.expect("nobody"));
     world.advance(Duration::from_secs(5));
     assert!(
         world
@@ -62,17 +49,10 @@ async fn executors_are_listed_with_what_they_hold_and_can_be_drained(world: &Wor
             .expect("it works")
             .draining
     );
-    let members = world.store.overview().executors().await.expect("it works");
+    let members = world.store.executors().await.expect("it works");
     assert!(members.iter().all(|member| member.seen == world.clock.now()));
     assert_eq!(members.iter().filter(|member| member.draining).count(), 1);
-    assert!(
-        world
-            .store
-            .overview()
-            .drain(exec.incarnation, false)
-            .await
-            .expect("it works")
-    );
+    assert!(world.store.drain(exec.incarnation, false).await.expect("it works"));
     assert!(
         !world
             .store
@@ -112,7 +92,7 @@ async fn jobs_are_added_up_by_task_priority_and_state(world: &World) {
         };
         exec.run(job, event).await;
     }
-    let sums = async |whose: Whose, since| world.store.overview().sums(&whose, since).await.expect("it works");
+    let sums = async |whose: Whose, since| world.store.sums(&whose, since).await.expect("it works");
     let all = sums(Whose::default(), begin).await;
     let brief = |sum: &Sum| {
         (
@@ -155,7 +135,7 @@ async fn jobs_are_added_up_by_task_priority_and_state(world: &World) {
     assert!(sums(nobodys, begin).await.is_empty());
 
     let tally = async |whose: Whose, since| {
-        let tally = world.store.overview().tally(&whose, since).await.expect("it works");
+        let tally = world.store.tally(&whose, since).await.expect("it works");
         (tally.submitted, tally.success, tally.failed, tally.cancelled)
     };
     assert_eq!(tally(Whose::default(), begin).await, (4, 1, 0, 0));
@@ -182,12 +162,7 @@ async fn groups_are_added_up_a_page_at_a_time(world: &World) {
     let first = exec.take_one().await.group;
     let groups = async |after: &str, limit| {
         let whose = Whose::default();
-        world
-            .store
-            .overview()
-            .groups(&whose, after, limit)
-            .await
-            .expect("it works")
+        world.store.groups(&whose, after, limit).await.expect("it works")
     };
     let all = groups("", 10).await;
     let names: Vec<&str> = all.iter().map(|sum| sum.group.as_str()).collect();
@@ -205,10 +180,7 @@ async fn groups_are_added_up_a_page_at_a_time(world: &World) {
         group: Some("c".to_owned()),
         owner: None,
     };
-    assert_eq!(
-        world.store.overview().groups(&one, "", 10).await.expect("it works"),
-        all[2..]
-    );
+    assert_eq!(world.store.groups(&one, "", 10).await.expect("it works"), all[2..]);
     let jobs = Jobs::on(world.store.clone());
     assert_eq!(jobs.group_sum("b/x", None).await.expect("it works"), all[1]);
     let unused = jobs.group_sum("b", None).await.expect("it works");
@@ -221,7 +193,7 @@ async fn groups_are_added_up_a_page_at_a_time(world: &World) {
 async fn hints_with(world: &World, after: i64, id: JobId) -> Vec<Hint> {
     let looking = async {
         loop {
-            let hints = world.store.overview().hints(after, 1000).await.expect("it works");
+            let hints = world.store.hints(after, 1000).await.expect("it works");
             if hints.iter().any(|hint| hint.job == id) {
                 return hints;
             }
@@ -235,7 +207,7 @@ async fn hints_with(world: &World, after: i64, id: JobId) -> Vec<Hint> {
 async fn changes_are_hinted_at_while_someone_watches(world: &World) {
     let mut exec = world.executor().await;
     let before = world.add(job("a")).await;
-    let watched = world.store.overview().watch(HOLD).await.expect("it works");
+    let watched = world.store.watch(HOLD).await.expect("it works");
     let id = world
         .add(NewJob {
             owner: Some("ada".to_owned()),
@@ -264,29 +236,26 @@ async fn changes_are_hinted_at_while_someone_watches(world: &World) {
 }
 
 async fn an_epoch_lasts_as_long_as_someone_watches(world: &World) {
-    let first = world.store.overview().watch(HOLD).await.expect("it works");
+    let first = world.store.watch(HOLD).await.expect("it works");
     world.advance(HOLD / 2);
-    assert_eq!(
-        world.store.overview().watch(HOLD).await.expect("it works").epoch,
-        first.epoch
-    );
+    assert_eq!(world.store.watch(HOLD).await.expect("it works").epoch, first.epoch);
     world.advance(HOLD / 2);
     let there = world.elsewhere().await;
     let id = world.add(job("a")).await;
     let hints = hints_with(&there, first.newest, id).await;
-    let second = there.store.overview().watch(HOLD).await.expect("it works");
+    let second = there.store.watch(HOLD).await.expect("it works");
     assert_eq!(second.epoch, first.epoch, "wherever they are");
     assert_eq!(Some(second.newest), hints.last().map(|hint| hint.number));
     world.advance(HOLD * 2);
     world.add(job("a")).await;
-    let third = world.store.overview().watch(HOLD).await.expect("it works");
+    let third = world.store.watch(HOLD).await.expect("it works");
     assert!(third.epoch > second.epoch);
     assert_eq!(third.newest, second.newest, "nobody watched");
     world.advance(Duration::from_mins(10));
     let id = world.add(job("a")).await;
-    let fourth = world.store.overview().watch(HOLD).await.expect("it works");
+    let fourth = world.store.watch(HOLD).await.expect("it works");
     assert_eq!(fourth.forgotten, second.newest, "what is old is forgotten");
-    assert!(world.store.overview().hints(0, 10).await.expect("it works").is_empty());
+    assert!(world.store.hints(0, 10).await.expect("it works").is_empty());
     world.happen(id, Event::Cancel).await.expect("it may");
     let hints = hints_with(world, fourth.newest, id).await;
     assert!(hints[0].number > fourth.forgotten, "numbers are not used again");
@@ -295,7 +264,7 @@ async fn an_epoch_lasts_as_long_as_someone_watches(world: &World) {
 async fn a_job_that_is_not_kept_is_told_in_full_at_its_end(world: &World) {
     let world = world.reopened(Duration::ZERO).await;
     let mut exec = world.executor().await;
-    let watched = world.store.overview().watch(HOLD).await.expect("it works");
+    let watched = world.store.watch(HOLD).await.expect("it works");
     let ids = world.flood("a", 3).await;
     let taken = exec.take(2).await;
     exec.run(&taken[0], Event::Succeed).await;
@@ -305,12 +274,7 @@ async fn a_job_that_is_not_kept_is_told_in_full_at_its_end(world: &World) {
     for (id, state) in taken.iter().map(|job| job.id).chain([ids[2]]).zip(states) {
         let looking = async {
             loop {
-                let hints = world
-                    .store
-                    .overview()
-                    .hints(watched.newest, 1000)
-                    .await
-                    .expect("it works");
+                let hints = world.store.hints(watched.newest, 1000).await.expect("it works");
                 if let Some(last) = hints
                     .into_iter()
                     .filter(|hint| hint.job == id)

@@ -6,11 +6,10 @@ use super::{Exec, World, cases};
 use crate::jobs::Jobs;
 use crate::store::Counts;
 use crate::submit::Submission;
+use crate::submit::many::FIRST_PORTION;
 
 /// Three portions and a bit.
-fn many(world: &World) -> usize {
-    3 * world.store.portion(0) + 200
-}
+const MANY: usize = 4 * FIRST_PORTION + 200;
 
 fn numbered(n: usize) -> Submission {
     Submission::named("work", n)
@@ -35,7 +34,7 @@ async fn take_until(exec: &mut Exec, ended: impl Fn() -> bool) -> Vec<usize> {
 async fn a_large_submit_is_seen_in_its_order(world: &World) {
     let mut exec = world.executor().await;
     let jobs = Jobs::on(world.store.clone());
-    let (many, second) = (many(world), world.store.portion(0) + 500);
+    let (many, second) = (MANY, FIRST_PORTION + 500);
     let submitting = tokio::spawn(async move {
         // One portion is stored in another way than those before and behind it.
         let special = |n| match n {
@@ -57,7 +56,7 @@ async fn a_large_submit_is_seen_in_its_order(world: &World) {
 async fn a_large_submit_that_is_given_up_leaves_no_hole(world: &World) {
     let mut exec = world.executor().await;
     let jobs = Jobs::on(world.store.clone());
-    let many = 2 * many(world);
+    let many = 2 * MANY;
     let submitting = tokio::spawn(async move { jobs.submit_all((0..many).map(numbered)).await });
     while world.store.counts().await.expect("counts work") == Counts::default() {
         tokio::task::yield_now().await;
@@ -71,7 +70,7 @@ async fn a_large_submit_that_is_given_up_leaves_no_hole(world: &World) {
 async fn portions_know_of_each_others_keys_and_limits(world: &World) {
     let jobs = Jobs::on(world.store.clone());
     jobs.group("narrow").max_unfinished(Some(700)).await.expect("it is set");
-    let submissions = (0..many(world)).map(|n| match n % 3 {
+    let submissions = (0..MANY).map(|n| match n % 3 {
         0 => numbered(n).unique(format!("key {}", n % 900)),
         1 => numbered(n).group("narrow"),
         _ => numbered(n),

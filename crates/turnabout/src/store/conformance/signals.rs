@@ -30,7 +30,7 @@ async fn a_submit_wakes_a_sleeper(world: &World) {
     world.store.doze(exec.incarnation, true).await.expect("it works");
     let mut signals = world.store.signals();
     world.add(job("a")).await;
-    expect(&mut signals, Signal::is_ready).await;
+    expect(&mut signals, |signal| *signal == Signal::Ready).await;
     world.store.doze(exec.incarnation, false).await.expect("it works");
 }
 

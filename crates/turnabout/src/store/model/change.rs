@@ -15,7 +15,7 @@ use crate::store::{Beat, Changed, Promoted, Setting, Signal, Which};
 use crate::turn::Charge;
 
 impl Model {
-    pub(super) fn happen(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
+    pub(super) fn change_jobs(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
         let now = self.now();
         let tables = &mut *self.tables();
         let ids = match which {

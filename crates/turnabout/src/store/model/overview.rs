@@ -12,7 +12,8 @@ use crate::clock::{after, before};
 use crate::error::Result;
 use crate::job::{Brief, Job, JobId, State};
 use crate::store::Filter;
-use crate::store::overview::{GroupSum, HINTS_KEPT, Hint, Member, Overview, Sum, Tally, Watched, Whose};
+use crate::store::overview::{GroupSum, Member, Sum, Tally, Whose};
+use crate::store::{Counts, HINTS_KEPT, Hint, Hints, Overview, Standpoint, Watched};
 
 /// Who watches, and what was noted for them.
 #[derive(Debug, Default)]
@@ -159,6 +160,21 @@ impl Overview for Model {
         })
     }
 
+    async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
+        Ok(self.tables().matching(filter))
+    }
+
+    async fn counts(&self) -> Result<Counts> {
+        Ok(self.tables().counts())
+    }
+
+    async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
+        Ok(self.tables().standpoint(id))
+    }
+}
+
+#[async_trait]
+impl Hints for Model {
     async fn watch(&self, hold: Duration) -> Result<Watched> {
         Ok(self.tables().feed.watch(self.now(), hold))
     }

@@ -13,11 +13,11 @@ use crate::clock::until;
 use crate::error::{Error, Result};
 use crate::hook::Hooks;
 use crate::job::{Described, Job, JobId, State};
-use crate::lifecycle::{self, Change, Event, Place, Policy, Refusal, attempt_number, attempt_to_keep};
+use crate::lifecycle::{self, Change, Event, Location, Policy, Refusal, attempt_number, attempt_to_keep};
 use crate::store::{ATTEMPTS_KEPT, Changed, Promoted, Settle, Signal, Which};
 
 impl PostgresStore {
-    pub(super) async fn happen(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
+    pub(super) async fn change_jobs(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
         if matches!(which, Which::Expired(_)) && !self.has_expired().await? {
             return Ok(Vec::new());
         }
@@ -35,7 +35,7 @@ impl PostgresStore {
         // A job that ends by this change goes to the partition of its day.
         let ending = changed
             .iter()
-            .filter(|c| c.outcome.is_ok_and(|change| change.place == Place::History));
+            .filter(|c| c.outcome.is_ok_and(|change| change.place == Location::History));
         self.ensure_days_in(&tx, ending.map(|c| c.job.id)).await?;
         self.write_changes(&tx, &changed).await?;
         let done: Vec<(&Job, &Change)> = changed
@@ -120,9 +120,9 @@ impl PostgresStore {
         for Changed { job, outcome } in changed {
             let Ok(change) = outcome else { continue };
             match change.place {
-                Place::Gone => gone.push(job.id.0),
-                Place::Held => cancelling.push(job.id.0),
-                Place::Ready(lane) if job.state.is_final() => {
+                Location::Gone => gone.push(job.id.0),
+                Location::Held => cancelling.push(job.id.0),
+                Location::Ready(lane) if job.state.is_final() => {
                     restarted.push((job.id.0, change));
                     lanes.push(lane.code());
                     numbers.push(attempt_number(&job.standing()) as i32);
@@ -172,8 +172,8 @@ impl PostgresStore {
         let mut ready = false;
         for (id, change) in done.clone() {
             match change.place {
-                Place::Held => self.signal(Signal::Cancel(id)),
-                Place::Ready(_) => ready = true,
+                Location::Held => self.signal(Signal::Cancel(id)),
+                Location::Ready(_) => ready = true,
                 _ => {}
             }
         }

@@ -2,22 +2,70 @@
 
 use std::collections::{HashMap, HashSet};
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed, no_connection};
-use super::timeouts::Doubt;
+use super::timeouts::{Doubt, TIMEOUT};
 use crate::error::Result;
 use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
 use crate::lifecycle::Policy;
-use crate::store::{Beat, ExecutorInfo};
+use crate::store::{Beat, ExecutorInfo, Executors, Occupied};
 use crate::task::TaskSettings;
+use crate::turn::Charge;
+
+#[async_trait]
+impl Executors for PostgresStore {
+    async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
+        self.again("registering", || self.register_executor(executor, kind, tasks))
+            .await
+    }
+
+    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
+        self.beat(executor, beat).await
+    }
+
+    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
+        self.again("reaping a silent executor", || {
+            Box::pin(self.reap_executor(executor, beat))
+        })
+        .await
+    }
+
+    async fn deregister(&self, executor: Uuid) -> Result<()> {
+        self.forget_executor(executor);
+        self.note_sleep(executor, false).await?;
+        // The process may be about to end.
+        self.feed.catch_up().await;
+        self.within(
+            TIMEOUT,
+            "leaving",
+            self.run("leaving", &self.sql.deregister, &[&executor]),
+        )
+        .await
+    }
+
+    async fn occupy(&self, id: &str) -> Result<Occupied> {
+        self.occupy_id(id).await
+    }
+
+    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
+        self.within(TIMEOUT, "sharing accounts", self.share_accounts(kind, charges))
+            .await
+    }
+}
 
 impl PostgresStore {
-    pub(super) async fn enrol(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
+    pub(super) async fn register_executor(
+        &self,
+        executor: &ExecutorInfo,
+        kind: &str,
+        tasks: &[TaskSettings],
+    ) -> Result<()> {
         let failed = failed("registering");
         let limited: Vec<&str> = tasks
             .iter()
@@ -87,7 +135,7 @@ impl PostgresStore {
         let doubt = Doubt::about(&self.pulse);
         let client = self.pulse.get().await.map_err(no_connection)?;
         let now = self.options.clock.manual();
-        let echo = self.ear.beat();
+        let echo = self.listener.beat();
         let (update, drop_holds, sweep, held, peers) = (
             client.prepare_cached(&self.sql.beat).await.map_err(&failed)?,
             client.prepare_cached(&self.sql.drop_holds).await.map_err(&failed)?,
@@ -139,8 +187,8 @@ impl PostgresStore {
         })
     }
 
-    pub(super) async fn bury(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        let failed = failed("burying a silent executor");
+    pub(super) async fn reap_executor(&self, executor: Uuid, beat: i64) -> Result<u32> {
+        let failed = failed("reaping a silent executor");
         let policies = self.policies().await?;
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use foldhash::HashSet;
 use jiff::Timestamp;
 use tokio::sync::{Notify, mpsc};
@@ -19,9 +20,19 @@ use super::PostgresStore;
 use super::connect::{Mode, Tx, failed};
 use crate::error::Result;
 use crate::job::{Brief, JobId};
-use crate::lifecycle::Place;
-use crate::store::overview::{HINTS_KEPT, Hint, Watched};
-use crate::store::{Changed, Settle, Signal, Submitted};
+use crate::lifecycle::Location;
+use crate::store::{Changed, HINTS_KEPT, Hint, Hints, Settle, Signal, Submitted, Watched};
+
+#[async_trait]
+impl Hints for PostgresStore {
+    async fn watch(&self, hold: Duration) -> Result<Watched> {
+        self.begin_watching(hold).await
+    }
+
+    async fn hints(&self, after: i64, limit: u32) -> Result<Vec<Hint>> {
+        self.read_hints(after, limit).await
+    }
+}
 
 /// So many hints wait to be written; beyond that they are lost, and those who watch are told to look anew.
 const WAITING: usize = 100_000;
@@ -167,7 +178,7 @@ impl PostgresStore {
         if !self.tells_last() {
             return Vec::new();
         }
-        let ending = jobs.iter().filter(|job| job.change.place == Place::History);
+        let ending = jobs.iter().filter(|job| job.change.place == Location::History);
         let ids: Vec<JobId> = ending.map(|job| job.id).collect();
         // Without an answer nothing is told but that they are gone.
         let found = self.read(&ids).await.unwrap_or_default();
@@ -197,7 +208,7 @@ impl PostgresStore {
     pub(super) fn hint_ended(&self, changed: &[Changed]) {
         if self.tells_last() {
             let ended = changed.iter().filter_map(|c| Some((&c.job, c.outcome.ok()?)));
-            for (job, change) in ended.filter(|(_, change)| change.place == Place::History) {
+            for (job, change) in ended.filter(|(_, change)| change.place == Location::History) {
                 let last = Brief::ended(job, &change, self.now());
                 self.feed.tell((job.id, Some(Box::new(last))));
             }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::connect::Tx;
 use crate::job::JobId;
-use crate::lifecycle::Place;
+use crate::lifecycle::Location;
 use crate::store::Settle;
 
 impl PostgresStore {
@@ -19,7 +19,7 @@ impl PostgresStore {
         executor: Uuid,
         jobs: &[Settle],
     ) -> Result<Option<HashSet<JobId>>, tokio_postgres::Error> {
-        let is_plain = |job: &Settle| job.change.place == Place::History && !job.reported;
+        let is_plain = |job: &Settle| job.change.place == Location::History && !job.reported;
         if !self.options.retention.is_zero() || self.has_caps() || !jobs.iter().all(is_plain) {
             return Ok(None);
         }

@@ -3,17 +3,36 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use foldhash::HashSet;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed};
+use super::timeouts::TIMEOUT;
 use super::{PostgresStore, rows};
 use crate::error::{Error, Result};
 use crate::hook::{self, Hook, Hooks, Owed};
 use crate::job::{Job, JobId};
 use crate::lifecycle::{self, Change};
-use crate::store::{Settle, Signal};
+use crate::store::{OwedHooks, Settle, Signal};
+
+#[async_trait]
+impl OwedHooks for PostgresStore {
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+        self.within(TIMEOUT, "looking for hooks", self.give_out(tasks, limit, again))
+            .await
+    }
+
+    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
+        self.within(
+            TIMEOUT,
+            "striking off hooks",
+            self.run("striking off hooks", &self.sql.strike, &[&owed]),
+        )
+        .await
+    }
+}
 
 impl PostgresStore {
     fn keeps(&self) -> bool {

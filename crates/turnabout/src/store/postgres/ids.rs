@@ -10,12 +10,12 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::PostgresStore;
-use super::listen::{Order, Orders};
+use super::listen::{Command, Commands};
 use crate::error::Result;
-use crate::store::{ExecutorInfo, IdLock, Occupied};
+use crate::store::{IdLock, Occupied};
 
 /// How long the connection that listens may take to be there, or to hear us.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The ids that executors of this store have. Their locks are taken again whenever the connection was lost.
 pub(super) type Ids = Arc<Mutex<BTreeSet<String>>>;
@@ -25,7 +25,7 @@ pub(super) type Ids = Arc<Mutex<BTreeSet<String>>>;
 struct Lock {
     id: String,
     ids: Weak<Mutex<BTreeSet<String>>>,
-    orders: Orders,
+    commands: Commands,
 }
 
 impl IdLock for Lock {}
@@ -35,8 +35,8 @@ impl Drop for Lock {
         if let Some(ids) = self.ids.upgrade() {
             ids.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
         }
-        // If nobody takes the order, the connection is gone, and the lock with it.
-        let _ = self.orders.try_send(Order::Unlock(std::mem::take(&mut self.id)));
+        // If nobody takes the command, the connection is gone, and the lock with it.
+        let _ = self.commands.try_send(Command::Unlock(std::mem::take(&mut self.id)));
     }
 }
 
@@ -45,20 +45,25 @@ impl PostgresStore {
         if !self.can_hear().await? {
             return Ok(Occupied::Untold);
         }
-        let ids = self.ear.ids();
+        let ids = self.listener.ids();
         if !ids.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned()) {
             return Ok(Occupied::Taken { certain: true });
         }
         let lock = Box::new(Lock {
             id: id.to_owned(),
             ids: Arc::downgrade(ids),
-            orders: self.ear.orders(),
+            commands: self.listener.commands(),
         });
         let (reply, answer) = oneshot::channel();
-        let ordered = self.ear.orders().send(Order::Lock(id.to_owned(), reply)).await.is_ok();
-        let answer = tokio::time::timeout(PATIENCE, answer).await;
+        let received = self
+            .listener
+            .commands()
+            .send(Command::Lock(id.to_owned(), reply))
+            .await
+            .is_ok();
+        let answer = tokio::time::timeout(TIMEOUT, answer).await;
         match answer {
-            Ok(Ok(true)) if ordered => Ok(Occupied::Ours { lock, certain: false }),
+            Ok(Ok(true)) if received => Ok(Occupied::Ours { lock, certain: false }),
             Ok(Ok(false)) => {
                 // Whoever has it beats at once when asked, which tells that it lives.
                 self.run("asking who lives", &self.sql.notify, &[&format!("who {id}")])
@@ -71,30 +76,11 @@ impl PostgresStore {
 
     /// Sends ourselves a message by another connection, and says whether it arrived.
     async fn can_hear(&self) -> Result<bool> {
-        if !self.ear.is_there(PATIENCE).await {
+        if !self.listener.is_there(TIMEOUT).await {
             return Ok(false);
         }
-        let (number, echo) = self.ear.next_echo();
+        let (number, echo) = self.listener.next_echo();
         self.run("trying to hear ourselves", &self.sql.notify, &[&echo]).await?;
-        Ok(self.ear.has_heard(number, PATIENCE).await)
-    }
-
-    pub(super) async fn all_executors(&self) -> Result<Vec<ExecutorInfo>> {
-        let failed = super::connect::failed("looking who is there");
-        let client = self.client().await?;
-        let statement = client.prepare_cached(&self.sql.registered).await.map_err(&failed)?;
-        let rows = client.query(&statement, &[]).await.map_err(&failed)?;
-        Ok(rows
-            .iter()
-            .map(|row| ExecutorInfo {
-                incarnation: row.get(0),
-                name: row.get(1),
-                slots: row.get::<_, i32>(2) as u32,
-                queues: row.get(3),
-                tasks: row.get(4),
-                version: row.get(5),
-                beat: row.get(6),
-            })
-            .collect())
+        Ok(self.listener.has_heard(number, TIMEOUT).await)
     }
 }

@@ -383,16 +383,16 @@ impl PostgresStore {
             .iter()
             .zip(outcomes)
             .filter(|(_, o)| matches!(o, Ok(Submitted { new: true, .. })));
-        let mut ready = Vec::new();
+        let mut ready = false;
         let mut due = None;
         for (job, _) in new {
             match job.when.moment(now) {
-                None => ready.push(job),
+                None => ready = true,
                 Some(moment) => due = Some(due.map_or(moment, |d: Timestamp| d.min(moment))),
             }
         }
-        if !ready.is_empty() {
-            self.signal(Signal::came(ready.into_iter()));
+        if ready {
+            self.signal(Signal::Ready);
             self.waker.ready();
         }
         if let Some(due) = due {

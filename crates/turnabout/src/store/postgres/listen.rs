@@ -1,7 +1,7 @@
 //! Listening for what other processes announce, on a connection of its own; it also holds the locks on executors' ids.
 //!
 //! Whether listening works is never taken for granted: a pooler may accept the command and deliver nothing, a connection
-//! may be dead without a word. Each heartbeat sends a message by another connection, and the ear counts which arrived.
+//! may be dead without a word. Each heartbeat sends a message by another connection, and the listener counts which arrived.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -29,7 +29,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 const KEEPALIVE: &str = "set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3";
 
 /// What the connection is asked to do.
-pub(super) enum Order {
+pub(super) enum Command {
     /// Take possession of an executor's id, and say whether that worked.
     Lock(String, oneshot::Sender<bool>),
     /// Let go of it.
@@ -40,19 +40,19 @@ pub(super) enum Order {
     Renew,
 }
 
-impl std::fmt::Debug for Order {
+impl std::fmt::Debug for Command {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Order")
+        f.write_str("Command")
     }
 }
 
 /// The way to the connection.
-pub(super) type Orders = mpsc::Sender<Order>;
+pub(super) type Commands = mpsc::Sender<Command>;
 
 /// The connection that listens, seen from the store. Ends when it is dropped.
 #[derive(Debug)]
-pub(super) struct Ear {
-    orders: Orders,
+pub(super) struct Listener {
+    commands: Commands,
     hearing: Arc<Hearing>,
     task: tokio::task::AbortHandle,
 }
@@ -89,7 +89,7 @@ impl Hearing {
     }
 }
 
-impl Ear {
+impl Listener {
     /// Begins to listen. `watched` is told whenever somebody has begun to watch jobs, or may have.
     pub(super) fn open(
         config: (Config, Tls),
@@ -97,7 +97,7 @@ impl Ear {
         signals: broadcast::Sender<Signal>,
         watched: Arc<Notify>,
     ) -> Self {
-        let (orders, ordered) = mpsc::channel(64);
+        let (commands, received) = mpsc::channel(64);
         let hearing = Arc::new(Hearing {
             mark: Uuid::new_v4(),
             sent: AtomicU64::new(0),
@@ -109,7 +109,7 @@ impl Ear {
             watched,
             ids: Ids::default(),
         });
-        let listener = Listener {
+        let listener = ListenTask {
             config,
             channel: schema.to_owned(),
             sql: Sql::new(schema),
@@ -117,9 +117,9 @@ impl Ear {
             hearing: Arc::clone(&hearing),
         };
         let task = tokio::spawn(async move {
-            let mut ordered = ordered;
+            let mut received = received;
             // One that panics is begun anew: nothing dies silently.
-            while AssertUnwindSafe(listener.listen(&mut ordered))
+            while AssertUnwindSafe(listener.listen(&mut received))
                 .catch_unwind()
                 .await
                 .is_err()
@@ -129,15 +129,19 @@ impl Ear {
             }
         });
         let task = task.abort_handle();
-        Self { orders, hearing, task }
+        Self {
+            commands,
+            hearing,
+            task,
+        }
     }
 
     pub(super) fn ids(&self) -> &Ids {
         &self.hearing.ids
     }
 
-    pub(super) fn orders(&self) -> Orders {
-        self.orders.clone()
+    pub(super) fn commands(&self) -> Commands {
+        self.commands.clone()
     }
 
     /// What this process adds to its announcements: it does not listen to its own.
@@ -151,16 +155,16 @@ impl Ear {
         self.hearing.asleep.store(asleep, Relaxed);
         if *self.hearing.there.borrow() {
             let (done, reply) = oneshot::channel();
-            if self.orders.send(Order::Sleep(done)).await.is_ok() {
+            if self.commands.send(Command::Sleep(done)).await.is_ok() {
                 let _ = tokio::time::timeout(timeout, reply).await;
             }
         }
     }
 
     /// Waits for the connection; says whether it is there.
-    pub(super) async fn is_there(&self, patience: Duration) -> bool {
+    pub(super) async fn is_there(&self, timeout: Duration) -> bool {
         let mut there = self.hearing.there.subscribe();
-        tokio::time::timeout(patience, there.wait_for(|there| *there))
+        tokio::time::timeout(timeout, there.wait_for(|there| *there))
             .await
             .is_ok()
     }
@@ -173,9 +177,9 @@ impl Ear {
     }
 
     /// Waits for a message to ourselves; says whether it arrived.
-    pub(super) async fn has_heard(&self, number: u64, patience: Duration) -> bool {
+    pub(super) async fn has_heard(&self, number: u64, timeout: Duration) -> bool {
         let mut heard = self.hearing.heard.subscribe();
-        tokio::time::timeout(patience, heard.wait_for(|heard| *heard >= number))
+        tokio::time::timeout(timeout, heard.wait_for(|heard| *heard >= number))
             .await
             .is_ok()
     }
@@ -190,7 +194,7 @@ impl Ear {
             }
             (true, false) => tracing::info!("what other processes announce is heard again"),
             // Where it has worked before it may again. Full: it is at it already.
-            (true, true) if *self.hearing.heard.borrow() > 0 => drop(self.orders.try_send(Order::Renew)),
+            (true, true) if *self.hearing.heard.borrow() > 0 => drop(self.commands.try_send(Command::Renew)),
             _ => {}
         }
         self.next_echo().1
@@ -202,13 +206,13 @@ impl Ear {
     }
 }
 
-impl Drop for Ear {
+impl Drop for Listener {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-struct Listener {
+struct ListenTask {
     config: (Config, Tls),
     channel: String,
     sql: Sql,
@@ -216,13 +220,13 @@ struct Listener {
     hearing: Arc<Hearing>,
 }
 
-impl Listener {
+impl ListenTask {
     /// Listens until the store is dropped. A connection that is lost is made again; what was announced meanwhile is lost
     /// too, so everyone is told to look.
-    async fn listen(&self, orders: &mut mpsc::Receiver<Order>) {
+    async fn listen(&self, commands: &mut mpsc::Receiver<Command>) {
         let mut pause = Duration::from_millis(100);
         loop {
-            let ended = self.listen_once(orders).await;
+            let ended = self.listen_once(commands).await;
             if self.hearing.there.send_replace(false) {
                 pause = Duration::from_millis(100);
             }
@@ -237,8 +241,8 @@ impl Listener {
         }
     }
 
-    /// Connects, listens, and does what is ordered, until the connection ends.
-    async fn listen_once(&self, orders: &mut mpsc::Receiver<Order>) -> Result<(), tokio_postgres::Error> {
+    /// Connects, listens, and does what is received, until the connection ends.
+    async fn listen_once(&self, commands: &mut mpsc::Receiver<Command>) -> Result<(), tokio_postgres::Error> {
         let (client, connection) = {
             let (config, tls) = &self.config;
             config.connect(tls.clone()).await?
@@ -268,19 +272,19 @@ impl Listener {
         loop {
             tokio::select! {
                 ended = &mut hears.0 => return ended.unwrap_or(Ok(())),
-                order = orders.recv() => match order {
-                    None | Some(Order::Renew) => return Ok(()),
-                    Some(Order::Lock(id, reply)) => {
+                command = commands.recv() => match command {
+                    None | Some(Command::Renew) => return Ok(()),
+                    Some(Command::Lock(id, reply)) => {
                         let ours = self.lock(&client, &id).await?;
                         if reply.send(ours).is_err() && ours {
                             self.unlock(&client, &id).await?;
                         }
                     }
-                    Some(Order::Sleep(done)) => {
+                    Some(Command::Sleep(done)) => {
                         self.sleep(&client, &mut asleep).await?;
                         let _ = done.send(());
                     }
-                    Some(Order::Unlock(id)) => {
+                    Some(Command::Unlock(id)) => {
                         missing.retain(|other| *other != id);
                         self.unlock(&client, &id).await?;
                     }

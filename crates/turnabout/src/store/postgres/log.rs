@@ -1,16 +1,40 @@
-//! Jobs' logs: written by all jobs of an executor together, read by page.
+//! Jobs' logs, written by all jobs of an executor together and read by page; how far jobs are is in `report.rs`.
 
 use std::collections::HashMap;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed, missing_day};
+use super::timeouts::TIMEOUT;
 use super::{PostgresStore, rows};
 use crate::error::Result;
 use crate::job::JobId;
 use crate::log::{Level, Line};
-use crate::store::{LogEnd, LogLines, Signal};
+use crate::store::{LogEnd, LogLines, Report, Reporting, Signal};
+
+#[async_trait]
+impl Reporting for PostgresStore {
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
+        self.within(TIMEOUT, "writing progress", self.write_reports(executor, reports))
+            .await
+    }
+
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
+        self.within(TIMEOUT, "storing logs", self.write_logs(executor, logs))
+            .await
+    }
+
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
+        self.within(TIMEOUT, "looking at logs", self.ends_of_logs(jobs)).await
+    }
+
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
+        self.within(TIMEOUT, "reading a log", self.read_lines(job, after, limit))
+            .await
+    }
+}
 
 impl PostgresStore {
     pub(super) async fn write_logs(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {

@@ -1,6 +1,4 @@
-//! Executors and sums, for those who look after the whole.
-
-use std::time::Duration;
+//! Lists, executors and sums, for those who look after the whole.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -10,10 +8,11 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::failed;
+use super::timeouts::TIMEOUT;
 use crate::error::{Error, Result};
-use crate::job::{Priority, State};
-use crate::store::overview::{COUNTED, GroupSum, Hint, Member, Overview, Sum, Tally, Watched, Whose};
-use crate::store::{ExecutorInfo, Filter};
+use crate::job::{Job, JobId, Priority, State};
+use crate::store::overview::{COUNTED, GroupSum, Member, Sum, Tally, Whose};
+use crate::store::{Counts, ExecutorInfo, Filter, Overview, Standpoint};
 
 impl PostgresStore {
     /// Rows for operators: planned for what is asked, and not kept prepared.
@@ -119,11 +118,16 @@ impl Overview for PostgresStore {
         })
     }
 
-    async fn watch(&self, hold: Duration) -> Result<Watched> {
-        self.begin_watching(hold).await
+    async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
+        self.within(TIMEOUT, "listing jobs", self.page(filter)).await
     }
 
-    async fn hints(&self, after: i64, limit: u32) -> Result<Vec<Hint>> {
-        self.read_hints(after, limit).await
+    async fn counts(&self) -> Result<Counts> {
+        self.within(TIMEOUT, "counting jobs", self.count()).await
+    }
+
+    async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
+        self.within(TIMEOUT, "looking at why a job waits", self.explain_wait(id))
+            .await
     }
 }

@@ -110,7 +110,7 @@ impl PostgresStore {
         })
     }
 
-    pub(super) async fn look_around(&self, id: JobId) -> Result<Option<Standpoint>> {
+    pub(super) async fn explain_wait(&self, id: JobId) -> Result<Option<Standpoint>> {
         let failed = failed("looking at why a job waits");
         let Some(job) = self.read(&[id]).await?.pop() else {
             return Ok(None);

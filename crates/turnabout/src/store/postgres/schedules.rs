@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed};
-use super::timeouts::{MORE_PATIENCE, PATIENCE};
+use super::timeouts::{LONG_TIMEOUT, TIMEOUT};
 use super::{PostgresStore, rows};
 use crate::error::{Error, Result};
 use crate::job::JobId;
@@ -26,7 +26,7 @@ use crate::store::{NewJob, Signal, Submitted};
 #[async_trait]
 impl Schedules for PostgresStore {
     async fn edit(&self, edits: Vec<(ScheduleKey, Edit)>) -> Result<Vec<Result<Edited>>> {
-        self.within(MORE_PATIENCE, "changing schedules", self.edit_schedules(&edits))
+        self.within(LONG_TIMEOUT, "changing schedules", self.edit_schedules(&edits))
             .await
     }
 
@@ -102,7 +102,7 @@ impl Schedules for PostgresStore {
 impl PostgresStore {
     /// Rows, by a statement that is planned for what is asked, within bounds of time.
     async fn ask(&self, doing: &'static str, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
-        self.within(PATIENCE, doing, self.look(doing, sql, params)).await
+        self.within(TIMEOUT, doing, self.look(doing, sql, params)).await
     }
 
     async fn until_next_schedule(&self) -> Result<Option<f64>> {

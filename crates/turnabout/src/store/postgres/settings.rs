@@ -4,14 +4,33 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use deadpool_postgres::Object;
 
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed};
+use super::timeouts::{LONG_TIMEOUT, TIMEOUT};
 use crate::error::Result;
 use crate::group::{GroupSettings, Settings, TaskLimits};
-use crate::store::Setting;
+use crate::store::{Configuration, Setting};
+use crate::task::TaskSettings;
 use crate::turn::Charge;
+
+#[async_trait]
+impl Configuration for PostgresStore {
+    async fn settings(&self) -> Result<Arc<Settings>> {
+        self.within(TIMEOUT, "reading settings", self.read_settings()).await
+    }
+
+    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
+        let written = self.write_setting(setting, version);
+        self.within(LONG_TIMEOUT, "changing a setting", written).await
+    }
+
+    async fn tasks(&self) -> Result<Vec<TaskSettings>> {
+        self.within(TIMEOUT, "reading tasks", self.read_tasks(None)).await
+    }
+}
 
 /// So often a setting is tried, while transactions of others stand in its way.
 const TRIES: u64 = 20;

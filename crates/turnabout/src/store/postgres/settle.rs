@@ -12,7 +12,7 @@ use super::PostgresStore;
 use super::connect::{Mode, Tx, failed, missing_day};
 use crate::error::Result;
 use crate::job::{Described, JobId, State};
-use crate::lifecycle::{Place, attempt_to_keep};
+use crate::lifecycle::{Location, attempt_to_keep};
 use crate::store::{ATTEMPTS_KEPT, LONGEST, Settle, Settled, Signal};
 
 /// Parked jobs that are due sooner than the next heartbeats are announced to the other executors.
@@ -145,7 +145,7 @@ impl PostgresStore {
         jobs: &[Settle],
     ) -> Result<(HashSet<JobId>, bool), tokio_postgres::Error> {
         let (mut ending, mut returning): (Vec<&Settle>, Vec<&Settle>) =
-            jobs.iter().partition(|job| job.change.place == Place::History);
+            jobs.iter().partition(|job| job.change.place == Location::History);
         // Rows are locked in the order of ids by everyone, so that two writes of the same jobs never wait for each other.
         ending.sort_unstable_by_key(|job| job.id);
         returning.sort_unstable_by_key(|job| job.id);
@@ -291,14 +291,14 @@ impl PostgresStore {
         let lane: Vec<Option<i16>> = jobs
             .iter()
             .map(|j| match j.change.place {
-                Place::Ready(lane) => Some(lane.code()),
+                Location::Ready(lane) => Some(lane.code()),
                 _ => None,
             })
             .collect();
         let delay: Vec<Option<f64>> = jobs
             .iter()
             .map(|j| match j.change.place {
-                Place::Parked(delay) => Some(delay.as_secs_f64().min(LONGEST)),
+                Location::Parked(delay) => Some(delay.as_secs_f64().min(LONGEST)),
                 _ => None,
             })
             .collect();
@@ -348,8 +348,8 @@ impl PostgresStore {
         let mut due: Option<Duration> = None;
         for job in done {
             match job.change.place {
-                Place::Ready(_) => ready = true,
-                Place::Parked(delay) => due = Some(due.map_or(delay, |d| d.min(delay))),
+                Location::Ready(_) => ready = true,
+                Location::Parked(delay) => due = Some(due.map_or(delay, |d| d.min(delay))),
                 _ => {}
             }
         }

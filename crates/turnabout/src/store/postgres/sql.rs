@@ -47,7 +47,7 @@ statements! {
     join_kind, limit_group, limit_task, lines, list, lock, lock_all_caps, lock_caps, lock_due, lock_ended,
     lock_expired, lock_held, lock_hints, lock_id, lock_kinds, log, log_ends, lost_hints, next_due, note, notify,
     open_accounts, open_copy, orphans, owed, past, peers, prune_accounts, prune_arrivals, prune_attempts,
-    prune_logs, prune_reports, prune_rows, publish, read, read_ended, register, registered, report, request_cancel,
+    prune_logs, prune_reports, prune_rows, publish, read, read_ended, register, report, request_cancel,
     reserve, restart, rouse, schedule_declared, schedule_delete, schedule_due, schedule_events,
     schedule_forget_events, schedule_forget_runs, schedule_gate, schedule_get, schedule_last_event, schedule_list,
     schedule_live, schedule_lock, schedule_move, schedule_next, schedule_note, schedule_runs, schedule_set,

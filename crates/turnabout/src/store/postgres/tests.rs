@@ -32,6 +32,8 @@ use super::*;
 use crate::error::Error;
 use crate::store::conformance::Exec;
 use crate::store::conformance::world::{drop_schema, job, postgres_url, settings};
+use crate::store::{Configuration as _, Counts, ExecutorInfo, Executors as _, Hints as _, Overview as _, Setting};
+use crate::task::TaskSettings;
 
 /// Makes a test of each case, in a schema of its own.
 macro_rules! cases {

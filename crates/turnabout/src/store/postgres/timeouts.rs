@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::store::StoreOptions;
 
 /// A verb that takes longer gets no answer any more: its connection is dead, or the server is.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 /// Large batches, and what waits for others on purpose.
-pub(super) const MORE_PATIENCE: Duration = Duration::from_mins(5);
+pub(super) const LONG_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A connection that nobody has used for so long is closed.
 const UNUSED: Duration = Duration::from_secs(30);
@@ -26,11 +26,11 @@ impl PostgresStore {
     /// Runs a verb for so long at the most.
     pub(super) async fn within<T>(
         &self,
-        patience: Duration,
+        timeout: Duration,
         doing: &'static str,
         verb: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        match tokio::time::timeout(patience, verb).await {
+        match tokio::time::timeout(timeout, verb).await {
             Ok(Err(error)) if is_read_only(&error) => {
                 // After a fail-over, old connections may lead to a server that only reads. New ones find the other.
                 self.close_idle();
@@ -42,7 +42,7 @@ impl PostgresStore {
                 self.close_idle();
                 Err(Error::Store {
                     doing,
-                    cause: format!("the server did not answer within {patience:?}").into(),
+                    cause: format!("the server did not answer within {timeout:?}").into(),
                     transient: true,
                 })
             }
@@ -75,7 +75,7 @@ impl PostgresStore {
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.within(PATIENCE, doing, verb()).await {
+            match self.within(TIMEOUT, doing, verb()).await {
                 Err(error) if is_deadlock(&error) && tries < COLLISIONS => {
                     // Apart, so that they do not meet again.
                     tokio::time::sleep(Duration::from_millis(fastrand::u64(0..10 * tries))).await;

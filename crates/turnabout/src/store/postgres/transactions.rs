@@ -3,18 +3,40 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{HOT, Tx, failed, no_connection};
+use super::timeouts::TIMEOUT;
 use crate::clock;
 use crate::error::{Error, Result};
 use crate::job::JobId;
-use crate::store::{ID_PAST, Settle, Settled, Signal};
+use crate::store::{ID_PAST, Settle, Settled, Signal, Transactions};
 use crate::task::Isolation;
 use crate::transaction::Transaction;
+
+#[async_trait]
+impl Transactions for PostgresStore {
+    fn submit_function(&self) -> String {
+        format!("{}.try_submit", self.schema())
+    }
+
+    fn offer(&self, handlers: usize) {
+        self.handlers.resize(self.handlers.status().max_size + handlers);
+    }
+
+    async fn begin(&self, job: JobId, isolation: Isolation) -> Result<Arc<Transaction>> {
+        self.within(TIMEOUT, "beginning a transaction", self.begin_for(job, isolation))
+            .await
+    }
+
+    async fn conclude(&self, executor: Uuid, settle: &Settle, transaction: &Transaction) -> Result<Settled> {
+        self.end_within(executor, settle, transaction).await
+    }
+}
 
 impl PostgresStore {
     pub(super) async fn begin_for(&self, job: JobId, isolation: Isolation) -> Result<Arc<Transaction>> {

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::failed;
-use super::timeouts::PATIENCE;
+use super::timeouts::TIMEOUT;
 use crate::error::Result;
 
 /// So long after an announcement the next one is sent.
@@ -75,7 +75,10 @@ impl PostgresStore {
         let client = self.client().await?;
         if self.waker.ready.swap(false, Relaxed) {
             let statement = client.prepare_cached(&self.sql.wake).await.map_err(&failed)?;
-            client.query(&statement, &[&self.ear.token()]).await.map_err(&failed)?;
+            client
+                .query(&statement, &[&self.listener.token()])
+                .await
+                .map_err(&failed)?;
         }
         if self.waker.due.swap(false, Relaxed) {
             let statement = client.prepare_cached(&self.sql.notify).await.map_err(&failed)?;
@@ -87,7 +90,7 @@ impl PostgresStore {
     /// Notes whether an executor sleeps, so that others know whether anyone needs waking.
     pub(super) async fn note_sleep(&self, executor: Uuid, asleep: bool) -> Result<()> {
         if let Some(asleep) = self.waker.sleeps(executor, asleep) {
-            self.ear.sleep(asleep, PATIENCE).await;
+            self.listener.sleep(asleep, TIMEOUT).await;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::clock::after;
 use crate::error::Error;
 use crate::group::Cap;
 use crate::job::{Attempt, Brief, Claim, JobId, Lane, Reason};
-use crate::lifecycle::{Change, Place, attempt_to_keep};
+use crate::lifecycle::{Change, Location, attempt_to_keep};
 
 /// What must be known of an unfinished job to write a change to it.
 #[derive(Clone, Copy, Debug)]
@@ -82,29 +82,29 @@ pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &L
         streams::leave(tx, job.stream(lane), job.seq)?;
     }
     match change.place {
-        Place::History if tx.retention.is_zero() => {
+        Location::History if tx.retention.is_zero() => {
             if tx.is_watched() {
                 tell_last(tx, job, change, report)?;
             }
             forget(tx, job)?;
         }
-        Place::History => {
+        Location::History => {
             finish(tx, job, change, report)?;
         }
-        Place::Gone => forget(tx, job)?,
-        Place::Ready(lane) => {
+        Location::Gone => forget(tx, job)?,
+        Location::Ready(lane) => {
             // A place in the lane is given when a job first comes into it, and kept from then on.
             let seq = if job.due.is_some() { next_seq(tx, 1)? } else { job.seq };
             update(tx, job, change, report, Spot::Lane(lane, seq))?;
             streams::enter(tx, job.stream(lane), seq, job.id)?;
             tx.ready(job.task);
         }
-        Place::Parked(delay) => {
+        Location::Parked(delay) => {
             update(tx, job, change, report, Spot::Due(after(tx.now, delay)))?;
             tx.parked(delay);
         }
-        Place::StillParked => update(tx, job, change, report, Spot::Due(job.due.unwrap_or(tx.now)))?,
-        Place::Held => update(tx, job, change, report, Spot::Hands(job.claim))?,
+        Location::StillParked => update(tx, job, change, report, Spot::Due(job.due.unwrap_or(tx.now)))?,
+        Location::Held => update(tx, job, change, report, Spot::Hands(job.claim))?,
     }
     if let Some((attempt, claim)) = attempt_to_keep(change).zip(job.claim)
         && let Some(started) = report.started
@@ -121,7 +121,7 @@ pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &L
         };
         attempts::keep(tx, job.id, &attempt)?;
     }
-    if job.claim.is_some() && change.place != Place::Held {
+    if job.claim.is_some() && change.place != Location::Held {
         free(tx, job.group, job.task)?;
     }
     tx.changed(job.id);
@@ -231,7 +231,7 @@ pub(super) fn move_claim(tx: &Tx<'_>, id: JobId) -> Result<(), Fault> {
 
 /// Writes a change to a job that has ended: it is forgotten, or comes back to life.
 pub(super) fn write_ended(tx: &mut Tx<'_>, found: &Found, change: &Change) -> Result<(), Fault> {
-    if let Place::Ready(lane) = change.place {
+    if let Location::Ready(lane) = change.place {
         if let Some(attempt) = Attempt::last(&found.job) {
             attempts::keep(tx, found.job.id, &attempt)?;
         }

@@ -10,7 +10,7 @@ use super::streams::{Entering, Key};
 use super::tx::Tx;
 use crate::clock::until;
 use crate::job::{JobId, Priority, Reason, State};
-use crate::lifecycle::{Event, Place, Policy, Standing, decide};
+use crate::lifecycle::{Event, Location, Policy, Standing, decide};
 use crate::store::{Changed, Promoted, Which};
 
 pub(super) fn change(tx: &mut Tx<'_>, which: Which, event: Event) -> Result<Vec<Changed>, Fault> {
@@ -51,7 +51,7 @@ pub(super) fn change_one(tx: &mut Tx<'_>, id: JobId, event: &Event, policy: &Pol
             };
             apply::write(tx, &Live::from(&found), change, &left)?;
         }
-        if change.cancelling && change.place == Place::Held {
+        if change.cancelling && change.place == Location::Held {
             tx.cancel(id);
         }
     }
@@ -74,7 +74,7 @@ pub(super) fn promote(tx: &mut Tx<'_>, limit: u32) -> Result<Promoted, Fault> {
             let Ok(change) = decide(standing, &Event::Promote, &Policy::default(), 0.0) else {
                 continue;
             };
-            let Place::Ready(lane) = change.place else { continue };
+            let Location::Ready(lane) = change.place else { continue };
             tx.connection.prepare_cached(sql!("promote"))?.execute(params![
                 bytes(&id.0),
                 change.state.code(),

@@ -2,18 +2,60 @@
 
 use std::collections::HashMap;
 
+use async_trait::async_trait;
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 
+use super::SqliteStore;
 use super::change;
 use super::fault::Fault;
 use super::rows::{bytes, code, duration, micros, span, uuid};
 use super::tx::Tx;
+use crate::error::Result;
 use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
 use crate::lifecycle::{Event, Policy};
-use crate::store::{Beat, ExecutorInfo};
+use crate::store::{Beat, ExecutorInfo, Executors, Occupied};
 use crate::task::TaskSettings;
+use crate::turn::Charge;
+
+#[async_trait]
+impl Executors for SqliteStore {
+    async fn register(&self, executor: &ExecutorInfo, kind: &str, tasks: &[TaskSettings]) -> Result<()> {
+        let (executor, kind, tasks) = (executor.clone(), kind.to_owned(), tasks.to_vec());
+        self.write("registering an executor", move |tx| {
+            register(tx, &executor, &kind, &tasks)
+        })
+        .await
+    }
+
+    async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
+        self.write("sending a heartbeat", move |tx| heartbeat(tx, executor, beat))
+            .await
+    }
+
+    async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
+        self.write("reaping an executor", move |tx| reap(tx, executor, beat))
+            .await
+    }
+
+    async fn deregister(&self, executor: Uuid) -> Result<()> {
+        self.write("deregistering an executor", move |tx| deregister(tx, executor))
+            .await
+    }
+
+    async fn occupy(&self, id: &str) -> Result<Occupied> {
+        Ok(self.occupy_id(id))
+    }
+
+    async fn share(&self, kind: &str, charges: Vec<Charge>) -> Result<Vec<(String, f64)>> {
+        let kind = kind.to_owned();
+        self.write("sharing accounts", move |tx| {
+            super::settings::share(tx, &kind, &charges)
+        })
+        .await
+    }
+}
 
 pub(super) fn register(
     tx: &mut Tx<'_>,
@@ -116,31 +158,6 @@ pub(super) fn heartbeat(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<Be
         peers,
         draining: draining == Some(true),
     })
-}
-
-/// All executors.
-pub(super) fn executors(tx: &Tx<'_>) -> Result<Vec<ExecutorInfo>, Fault> {
-    let names = |row: &rusqlite::Row<'_>, column: usize| -> rusqlite::Result<Vec<String>> {
-        let text: String = row.get(column)?;
-        serde_json::from_str(&text)
-            .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(e)))
-    };
-    let executors = tx
-        .connection
-        .prepare_cached(sql!("executors"))?
-        .query_map([], |row| {
-            Ok(ExecutorInfo {
-                incarnation: uuid(row, 0)?,
-                name: row.get(1)?,
-                slots: row.get(2)?,
-                queues: names(row, 3)?,
-                tasks: names(row, 4)?,
-                version: row.get(5)?,
-                beat: row.get(6)?,
-            })
-        })?
-        .collect::<Result<_, _>>()?;
-    Ok(executors)
 }
 
 /// Ends an executor that fell silent. One that has sent another heartbeat since is left alone.

@@ -3,15 +3,30 @@
 
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
+use super::SqliteStore;
 use super::fault::Fault;
 use super::rows::{bytes, micros, uuid};
 use super::tx::Tx;
 use crate::clock::{after, before};
+use crate::error::Result;
 use crate::job::{Brief, JobId};
-use crate::store::overview::{HINTS_KEPT, Hint, Watched};
+use crate::store::{HINTS_KEPT, Hint, Hints, Watched};
+
+#[async_trait]
+impl Hints for SqliteStore {
+    async fn watch(&self, hold: Duration) -> Result<Watched> {
+        self.write("watching jobs", move |tx| self::watch(tx, hold)).await
+    }
+
+    async fn hints(&self, after: i64, limit: u32) -> Result<Vec<Hint>> {
+        self.read("looking for changes", move |tx| self::hints(tx, after, limit))
+            .await
+    }
+}
 
 /// What is known of watchers is believed for so long: others may begin to watch without telling us.
 const BELIEVED: Duration = Duration::from_secs(1);

@@ -3,16 +3,33 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use rusqlite::params;
 
+use super::SqliteStore;
 use super::executors;
 use super::fault::Fault;
 use super::rows::{code, micros};
 use super::tx::Tx;
 use crate::clock::after;
+use crate::error::Result;
 use crate::hook::{self, Hook, Hooks, Owed};
 use crate::job::Job;
 use crate::lifecycle::{self, Change};
+use crate::store::OwedHooks;
+
+#[async_trait]
+impl OwedHooks for SqliteStore {
+    async fn owed(&self, tasks: &[(String, Hooks)], limit: u32, again: Duration) -> Result<Vec<Owed>> {
+        let tasks = tasks.to_vec();
+        self.write("looking for hooks", move |tx| owed(tx, &tasks, limit, again))
+            .await
+    }
+
+    async fn strike(&self, owed: Vec<i64>) -> Result<()> {
+        self.write("striking off hooks", move |tx| strike(tx, &owed)).await
+    }
+}
 
 /// Notes what a change of a job owes to its task, as that has published its hooks.
 pub(super) fn note_change(tx: &mut Tx<'_>, job: &Job, change: &Change) -> Result<(), Fault> {

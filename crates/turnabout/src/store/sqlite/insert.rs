@@ -9,7 +9,6 @@ use rusqlite::{CachedStatement, OptionalExtension, params};
 use super::fault::Fault;
 use super::limits::Quotas;
 use super::rows::{bytes, code, meta_text, micros, uuid};
-use super::standby::handover;
 use super::streams::{Entering, Key};
 use super::tx::Tx;
 use crate::clock::{after, until};
@@ -84,11 +83,8 @@ pub(super) fn insert(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
                     lane: common.lane,
                     task: common.task,
                 };
-                // Where one job comes alone, there may be nothing to choose.
-                if jobs.len() > 1 || !handover::hand_over(tx, job, key, priority, seq)? {
-                    entering.add(tx, key, seq, job.id)?;
-                    tx.ready(&job.task);
-                }
+                entering.add(tx, key, seq, job.id)?;
+                tx.ready(&job.task);
             }
             Some(due) => tx.parked(until(tx.now, due)),
         }

@@ -1,15 +1,41 @@
 //! Jobs' logs: lines added, and read by page.
 
+use async_trait::async_trait;
 use rusqlite::params;
 use uuid::Uuid;
 
+use super::SqliteStore;
 use super::fault::Fault;
 use super::rows::{bytes, code, micros, moment};
 use super::settle::{is_held_by, was_ended_by};
 use super::tx::Tx;
+use crate::error::Result;
 use crate::job::{Claim, JobId};
 use crate::log::{Level, Line};
-use crate::store::{LogEnd, LogLines};
+use crate::store::{LogEnd, LogLines, Report, Reporting};
+
+#[async_trait]
+impl Reporting for SqliteStore {
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
+        self.write("writing progress", move |tx| {
+            super::report::report(tx, executor, &reports)
+        })
+        .await
+    }
+
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
+        self.write("storing logs", move |tx| log(tx, executor, &logs)).await
+    }
+
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
+        let jobs = jobs.to_vec();
+        self.read("looking at logs", move |tx| log_ends(tx, &jobs)).await
+    }
+
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
+        self.read("reading a log", move |tx| lines(tx, job, after, limit)).await
+    }
+}
 
 pub(super) fn log(tx: &mut Tx<'_>, executor: Uuid, logs: &[LogLines]) -> Result<(), Fault> {
     for log in logs {

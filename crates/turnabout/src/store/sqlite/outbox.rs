@@ -14,8 +14,6 @@ const TASKS: usize = 32;
 #[derive(Default)]
 pub(super) struct Outbox {
     pub(super) ready: Ready,
-    /// A new job went straight to an idle executor.
-    pub(super) handed_over: bool,
     pub(super) owed: bool,
     pub(super) due: Option<Duration>,
     pub(super) jobs: Vec<Signal>,
@@ -25,7 +23,6 @@ pub(super) struct Outbox {
 impl Outbox {
     pub(super) fn add(&mut self, mut other: Self) {
         self.ready.add(other.ready);
-        self.handed_over |= other.handed_over;
         self.owed |= other.owed;
         self.due = self.due.into_iter().chain(other.due).min();
         self.jobs.append(&mut other.jobs);
@@ -35,7 +32,7 @@ impl Outbox {
     /// Nobody listening is no error.
     pub(super) fn send(self, signals: &broadcast::Sender<Signal>) {
         let due = self.due.map(Signal::Due);
-        let ready = (self.ready.any() || self.handed_over).then_some(Signal::Ready);
+        let ready = self.ready.any().then_some(Signal::Ready);
         let owed = self.owed.then_some(Signal::Owed);
         for signal in self.jobs.into_iter().chain(owed).chain(due).chain(ready) {
             let _ = signals.send(signal);

@@ -1,6 +1,4 @@
-//! Executors and sums, for those who look after the whole.
-
-use std::time::Duration;
+//! Lists, executors and sums, for those who look after the whole.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -10,11 +8,11 @@ use uuid::Uuid;
 use super::fault::Fault;
 use super::rows::{bytes, code, micros, moment, uuid};
 use super::tx::Tx;
-use super::{SqliteStore, feed, read};
+use super::{SqliteStore, read};
 use crate::error::Result;
-use crate::job::{JobId, Priority, State};
-use crate::store::overview::{COUNTED, GroupSum, Hint, Member, Overview, Sum, Tally, Watched, Whose};
-use crate::store::{ExecutorInfo, Filter};
+use crate::job::{Job, JobId, Priority, State};
+use crate::store::overview::{COUNTED, GroupSum, Member, Sum, Tally, Whose};
+use crate::store::{Counts, ExecutorInfo, Filter, Overview, Standpoint};
 
 #[async_trait]
 impl Overview for SqliteStore {
@@ -51,12 +49,17 @@ impl Overview for SqliteStore {
         self.read("counting jobs", move |tx| tally(tx, &whose, since)).await
     }
 
-    async fn watch(&self, hold: Duration) -> Result<Watched> {
-        self.write("watching jobs", move |tx| feed::watch(tx, hold)).await
+    async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
+        let filter = filter.clone();
+        self.read("listing jobs", move |tx| read::list(tx, &filter)).await
     }
 
-    async fn hints(&self, after: i64, limit: u32) -> Result<Vec<Hint>> {
-        self.read("looking for changes", move |tx| feed::hints(tx, after, limit))
+    async fn counts(&self) -> Result<Counts> {
+        self.read("counting jobs", read::counts).await
+    }
+
+    async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
+        self.read("looking at why a job waits", move |tx| read::standpoint(tx, id))
             .await
     }
 }

@@ -106,7 +106,7 @@ impl Look<'_> {
 }
 
 /// Tasks as `json_each` reads them.
-pub(super) fn names<'a>(tasks: impl Iterator<Item = &'a Name>) -> String {
+fn names<'a>(tasks: impl Iterator<Item = &'a Name>) -> String {
     let names: Vec<&str> = tasks.map(|task| &**task).collect();
     serde_json::Value::from(names).to_string()
 }

@@ -2,14 +2,40 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::SqliteStore;
 use super::fault::Fault;
 use super::rows::micros;
 use super::tx::Tx;
+use crate::error::Result;
 use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
-use crate::store::Setting;
+use crate::store::{Configuration, Setting};
+use crate::task::TaskSettings;
 use crate::turn::Charge;
+
+#[async_trait]
+impl Configuration for SqliteStore {
+    async fn settings(&self) -> Result<Arc<Settings>> {
+        self.read("reading settings", all).await
+    }
+
+    async fn set_since(&self, version: i64, setting: Setting) -> Result<bool> {
+        self.write("changing settings", move |tx| {
+            let unchanged = self::version(tx.connection)? == version;
+            if unchanged {
+                set(tx, &setting)?;
+            }
+            Ok(unchanged)
+        })
+        .await
+    }
+
+    async fn tasks(&self) -> Result<Vec<TaskSettings>> {
+        self.read("reading tasks", |tx| super::executors::tasks(tx, None)).await
+    }
+}
 
 /// All settings, for those who ask.
 pub(super) fn all(tx: &mut Tx<'_>) -> Result<Arc<Settings>, Fault> {

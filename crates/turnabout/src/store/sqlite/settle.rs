@@ -11,7 +11,7 @@ use super::tx::Tx;
 use super::{hooks, report, settings};
 use crate::hook;
 use crate::job::{Claim, JobId, State};
-use crate::lifecycle::Place;
+use crate::lifecycle::Location;
 use crate::store::{Settle, Settled};
 
 /// A job that is held by the claim that was named.
@@ -93,7 +93,7 @@ pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result
             answers.push(settle_with_hooks(tx, executor, job)?);
             continue;
         }
-        let ended = quick && job.change.place == Place::History;
+        let ended = quick && job.change.place == Location::History;
         answers.push(if ended && tx.retention.is_zero() && forget.job(executor, job)? {
             report::forget(tx, job)?;
             tx.changed(job.id);

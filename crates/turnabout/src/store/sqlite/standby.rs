@@ -3,8 +3,6 @@
 //! Only the writer's thread has them, and everything that concerns them comes through its queue of calls. So no job can be
 //! missed between a take that finds nothing and its waiting here, and no take is both recalled and answered with jobs.
 
-pub(super) mod handover;
-
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tokio::sync::oneshot;
@@ -16,7 +14,6 @@ use super::take;
 use super::tx::Tx;
 use crate::error::Result;
 use crate::store::{Stood, Take, Taken};
-use crate::turn::Turns;
 
 /// What a caller does who is told of an error.
 pub(super) const DOING: &str = "standing by";
@@ -41,8 +38,6 @@ enum State {
     Waiting,
     /// Something may be ready for it.
     Woken,
-    /// A job that was just stored went straight to it, or was about to: its memory of turns is elsewhere.
-    HandedOver,
 }
 
 impl IdleTake {
@@ -63,24 +58,6 @@ impl IdleTake {
         let kept = outcome.is_ok();
         self.outcome = Some(outcome);
         kept
-    }
-
-    /// A job is about to go straight to it. Its memory of turns comes back by one of the next two; if by neither, it is told
-    /// of an error.
-    pub(super) fn begin(&mut self) -> Turns {
-        self.state = State::HandedOver;
-        std::mem::take(&mut self.take.turns)
-    }
-
-    pub(super) fn hand_over(&mut self, taken: Taken) {
-        self.outcome = Some(Ok(taken));
-    }
-
-    /// It goes on waiting: the job goes another way.
-    pub(super) fn withdraw(&mut self, mut turns: Turns) {
-        turns.forgive();
-        self.take.turns = turns;
-        self.state = State::Waiting;
     }
 
     /// Tells what it brought. One that was new and brought nothing is returned, and waits from now on.
@@ -150,24 +127,6 @@ impl IdleTakes {
             .filter(|idle| matches!(idle.state, State::New | State::Woken))
     }
 
-    /// The one that has waited longest for such a job.
-    pub(super) fn waiting_for(&mut self, queue: &str, task: &str) -> Option<&mut IdleTake> {
-        self.all.iter_mut().find(|idle| {
-            idle.state == State::Waiting
-                && idle.take.want > 0
-                && idle.take.tasks.contains(task)
-                && idle.take.queues.iter().any(|known| known == queue)
-                && !idle.reply.is_closed()
-        })
-    }
-
-    /// What stored a job for one of these was undone: that one is told, as when the commit fails.
-    pub(super) fn fail_handed_over(&mut self) {
-        for idle in self.all.iter_mut().filter(|idle| idle.state == State::HandedOver) {
-            idle.outcome = Some(Err(Broken::by_another().told(DOING).into()));
-        }
-    }
-
     /// The transaction has ended: whoever was run in it is told. When it failed, that is an error, as for every verb: what
     /// was seen in it is not to be believed. For those that were not run nothing has changed.
     pub(super) fn answer(&mut self, end: &Result<(), Broken>) {
@@ -178,7 +137,7 @@ impl IdleTakes {
             .into_iter()
             .filter_map(|idle| match idle.state {
                 State::Waiting => Some(idle),
-                State::New | State::Woken | State::HandedOver => idle.answer(end),
+                State::New | State::Woken => idle.answer(end),
             })
             .collect();
     }

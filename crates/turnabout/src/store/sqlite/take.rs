@@ -103,7 +103,7 @@ fn ring(tx: &Tx<'_>, kind: &str) -> Result<Ring, Fault> {
     Ok(ring.unwrap_or_default())
 }
 
-pub(super) fn move_ring(tx: &Tx<'_>, kind: &str, ring: &Ring) -> Result<(), Fault> {
+fn move_ring(tx: &Tx<'_>, kind: &str, ring: &Ring) -> Result<(), Fault> {
     tx.connection
         .prepare_cached(sql!("ring_move"))?
         .execute(params![kind, ring.place, ring.left])?;
@@ -228,13 +228,7 @@ impl<'a> Claims<'a> {
 }
 
 /// Hands a job to an executor. `statement` is `claim.sql`.
-pub(super) fn claim(
-    statement: &mut Statement<'_>,
-    id: JobId,
-    executor: Uuid,
-    number: i64,
-    change: &Change,
-) -> Result<(), Fault> {
+fn claim(statement: &mut Statement<'_>, id: JobId, executor: Uuid, number: i64, change: &Change) -> Result<(), Fault> {
     statement.execute(params![
         bytes(&id.0),
         bytes(&executor),

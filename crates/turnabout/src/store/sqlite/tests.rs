@@ -10,6 +10,8 @@ use crate::clock::ManualClock;
 use crate::group::GroupSettings;
 use crate::job::{Priority, State, When};
 use crate::lifecycle::{Policy, decide};
+use crate::store::{Configuration as _, Counts, ExecutorInfo, Executors as _, Filter, Overview as _};
+use crate::task::TaskSettings;
 use crate::turn::{Fairness, Scheme, Turns};
 
 mod claims;

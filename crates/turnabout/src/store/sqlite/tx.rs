@@ -10,7 +10,6 @@ use super::fault::Fault;
 use super::feed::Watching;
 use super::outbox::{Outbox, Ready};
 use super::settings;
-use super::standby::{IdleTake, IdleTakes};
 use crate::error::Result;
 use crate::group::Settings;
 use crate::job::{Brief, JobId};
@@ -27,28 +26,22 @@ pub(super) struct Tx<'a> {
     pub(super) current: Option<Arc<Settings>>,
     pub(super) watched: bool,
     pub(super) watching: &'a mut Watching,
-    /// The takes of idle executors, if this verb is the only one in its transaction.
-    pub(super) idle: Option<&'a mut IdleTakes>,
     pub(super) outbox: Outbox,
 }
 
-impl<'a> Tx<'a> {
+impl Tx<'_> {
     /// The settings in force. Read again only when their version has changed.
     pub(super) fn settings(&mut self) -> Result<Arc<Settings>, Fault> {
-        match &self.current {
-            Some(current) => Ok(current.clone()),
-            None => self.settings_of(settings::version(self.connection)?),
+        if let Some(current) = &self.current {
+            return Ok(current.clone());
         }
-    }
-
-    /// The settings, whose version was read in this verb.
-    pub(super) fn settings_of(&mut self, version: i64) -> Result<Arc<Settings>, Fault> {
-        let current = self.read_settings(version)?;
+        let current = self.read_settings()?;
         self.current = Some(current.clone());
         Ok(current)
     }
 
-    fn read_settings(&mut self, version: i64) -> Result<Arc<Settings>, Fault> {
+    fn read_settings(&mut self) -> Result<Arc<Settings>, Fault> {
+        let version = settings::version(self.connection)?;
         if let Some(known) = self.known.as_ref().filter(|known| known.version == version) {
             return Ok(known.clone());
         }
@@ -65,16 +58,6 @@ impl<'a> Tx<'a> {
     /// Anyone may find something to do now.
     pub(super) fn all_ready(&mut self) {
         self.outbox.ready = Ready::All;
-    }
-
-    /// The take of an idle executor that may be given a new job of this queue and task. A verb can ask for that once.
-    pub(super) fn idle_take(&mut self, queue: &str, task: &str) -> Option<&'a mut IdleTake> {
-        self.idle.take()?.waiting_for(queue, task)
-    }
-
-    /// A new job went straight to an idle executor.
-    pub(super) fn handed_over(&mut self) {
-        self.outbox.handed_over = true;
     }
 
     /// A job was parked.

@@ -139,18 +139,13 @@ impl Runner {
     ) -> Result<(), Broken> {
         statement(connection, begin)?;
         let mut first = true;
-        // Where several verbs come together, what is ready in the end decides who gets what.
-        let alone = (batch.len() == 1).then_some(&mut *idle);
         let verbs = batch.iter_mut().map(|call| |tx: &mut Tx<'_>| call.run(tx));
         let end = self
-            .run_all(connection, begin, verbs, alone, outbox, &mut first)
+            .run_all(connection, begin, verbs, outbox, &mut first)
             .and_then(|()| {
-                if !outbox.handed_over {
-                    idle.fail_handed_over();
-                }
                 idle.wake(&outbox.ready);
                 let woken = idle.woken().map(|take| |tx: &mut Tx<'_>| take.run(tx));
-                self.run_all(connection, begin, woken, None, outbox, &mut first)
+                self.run_all(connection, begin, woken, outbox, &mut first)
             })
             .and_then(|()| {
                 if !outbox.told.is_empty() {
@@ -175,7 +170,6 @@ impl Runner {
         connection: &Connection,
         begin: &str,
         verbs: impl Iterator<Item = impl FnOnce(&mut Tx<'_>) -> bool>,
-        mut idle: Option<&mut IdleTakes>,
         outbox: &mut Outbox,
         first: &mut bool,
     ) -> Result<(), Broken> {
@@ -193,7 +187,6 @@ impl Runner {
                 current: None,
                 watched: self.signals.receiver_count() > 0,
                 watching: &mut self.watching,
-                idle: idle.take(),
                 outbox: Outbox::default(),
             };
             let kept = catch_unwind(AssertUnwindSafe(|| verb(&mut tx))).unwrap_or(false);

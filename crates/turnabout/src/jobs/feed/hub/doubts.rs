@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::{Hub, PORTION, Told};
 use crate::error::Result;
 use crate::job::{Brief, JobId};
-use crate::store::overview::Hint;
+use crate::store::Hint;
 
 /// Jobs that have not ended are looked at so long after they were last heard of, lest a hint got lost.
 const DOUBT: Duration = Duration::from_secs(5);

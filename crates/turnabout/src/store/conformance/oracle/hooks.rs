@@ -2,7 +2,7 @@
 
 use super::{Oracle, TASKS};
 use crate::hook::{Hooks, Owed};
-use crate::store::Store;
+use crate::store::OwedHooks as _;
 
 impl Oracle {
     /// Takes what is owed; some of it is struck off, the rest comes again.

@@ -10,7 +10,10 @@ use super::{Exec, GROUPS, Held, Oracle, QUEUES, TASKS, plain};
 use crate::group::{GroupSettings, TaskLimits};
 use crate::job::{JobId, Meta, Priority, State, When};
 use crate::lifecycle::Event;
-use crate::store::{Filter, MaxUnfinished, NewJob, Report, Setting, Settle, Settled, Store, Which};
+use crate::store::{
+    Configuration as _, Executors as _, Filter, MaxUnfinished, NewJob, Overview as _, Report, Setting, Settle, Settled,
+    Store, Which,
+};
 
 impl Oracle {
     pub(super) async fn step(&mut self) {

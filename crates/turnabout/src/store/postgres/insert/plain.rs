@@ -85,7 +85,7 @@ impl PostgresStore {
         }
         let row = stored?;
         if !handed {
-            self.signal(Signal::came(jobs.into_iter()));
+            self.signal(Signal::Ready);
             self.waker.ready();
         }
         let stored: Option<Vec<Uuid>> = row.get(0);

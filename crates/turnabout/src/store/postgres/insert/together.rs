@@ -1,10 +1,10 @@
 //! Small submits share commits: those that arrive in the same moment, or while another is being stored, are stored together
 //! by the next commit. A lone caller waits for nobody.
 //!
-//! Whoever stores holds the *pen*, and tells the executors of this process before anyone else (`plain.rs`). A caller who
+//! Whoever stores holds the *lead*, and tells the executors of this process before anyone else (`plain.rs`). A caller who
 //! finds it free, and is alone, stores its own jobs with it, and nothing but those; should it be dropped, a task sees that
-//! through. Otherwise the pen goes to a task which belongs to no caller, so that no caller's end touches another. There
-//! is one pen: with two, half as many callers shared each commit, and fewer jobs were stored a second.
+//! through. Otherwise the lead goes to a task which belongs to no caller, so that no caller's end touches another. There
+//! is one lead: with two, half as many callers shared each commit, and fewer jobs were stored a second.
 
 use std::collections::{HashSet, VecDeque};
 use std::pin::Pin;
@@ -33,7 +33,7 @@ pub(in crate::store::postgres) struct Together {
 
 #[derive(Default)]
 struct State {
-    /// Whether someone holds the pen.
+    /// Whether someone holds the lead.
     taken: bool,
     waiting: VecDeque<Waiting>,
 }
@@ -72,7 +72,7 @@ impl Together {
         !self.state().waiting.is_empty()
     }
 
-    /// A caller waits from now on. Says whether the pen was free, and is now the caller's to pass on.
+    /// A caller waits from now on. Says whether the lead was free, and is now the caller's to pass on.
     fn line_up(&self, jobs: Vec<NewJob>, room: OwnedSemaphorePermit) -> (oneshot::Receiver<Result<Answer>>, bool) {
         let (sender, answer) = oneshot::channel();
         let mut state = self.state();
@@ -112,13 +112,13 @@ pub(super) fn are_few(jobs: &[NewJob]) -> bool {
 }
 
 /// The right to store. Passed on when dropped.
-struct Pen {
+struct Lead {
     store: Arc<PostgresStore>,
     /// Whether whoever was given it has begun.
     begun: bool,
 }
 
-impl Pen {
+impl Lead {
     /// Takes it, if nobody has it.
     fn take(store: Arc<PostgresStore>) -> Option<Self> {
         let taken = std::mem::replace(&mut store.together.state().taken, true);
@@ -126,16 +126,16 @@ impl Pen {
         (!taken).then(|| Self { store, begun: true })
     }
 
-    /// Gives it to a new task. A runtime that shuts down drops that, and the pen, at once.
+    /// Gives it to a new task. A runtime that shuts down drops that, and the lead, at once.
     fn pass(store: Arc<PostgresStore>) {
-        let pen = Self { store, begun: false };
+        let lead = Self { store, begun: false };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(store_waiting(pen));
+            runtime.spawn(store_waiting(lead));
         }
     }
 }
 
-impl Drop for Pen {
+impl Drop for Lead {
     fn drop(&mut self) {
         let mut state = self.store.together.state();
         if self.begun && !state.waiting.is_empty() {
@@ -179,19 +179,19 @@ impl<F: Future<Output: Send> + Send + 'static> Drop for SeenThrough<F> {
 impl PostgresStore {
     /// Stores a few plain jobs, all or none, but for those that come under a limit.
     pub(super) async fn insert_together(&self, jobs: Vec<NewJob>) -> Result<Answer> {
-        let answer = if let Some(pen) = self.me.upgrade().and_then(Pen::take) {
+        let answer = if let Some(lead) = self.me.upgrade().and_then(Lead::take) {
             // Whoever calls in the same moment shares this commit, instead of waiting for it and then for another.
             tokio::task::yield_now().await;
-            // Not awaited: those who have all the room wait for the pen.
+            // Not awaited: those who have all the room wait for the lead.
             let room = Arc::clone(&self.together.room).try_acquire_owned();
             let Some(room) = room.ok().filter(|_| self.together.anyone()) else {
                 let storing = async move {
-                    let stored = pen.store.insert_plain(&[&jobs]).await?;
+                    let stored = lead.store.insert_plain(&[&jobs]).await?;
                     Ok(stored.map(|stored| (jobs, Arc::new(stored))))
                 };
                 return SeenThrough(Some(Box::pin(storing))).await;
             };
-            // Dropped after that, the pen goes to a task that finds us there.
+            // Dropped after that, the lead goes to a task that finds us there.
             self.together.line_up(jobs, room).0
         } else {
             let room = Arc::clone(&self.together.room).acquire_owned().await;
@@ -199,7 +199,7 @@ impl PostgresStore {
             let room = room.map_err(|_| unanswered())?;
             let (answer, free) = self.together.line_up(jobs, room);
             if free && let Some(store) = self.me.upgrade() {
-                Pen::pass(store);
+                Lead::pass(store);
             }
             answer
         };
@@ -208,14 +208,14 @@ impl PostgresStore {
 }
 
 /// Stores those who wait, until nobody does.
-async fn store_waiting(mut pen: Pen) {
-    pen.begun = true;
+async fn store_waiting(mut lead: Lead) {
+    lead.begun = true;
     loop {
-        let waiting = pen.store.together.next();
+        let waiting = lead.store.together.next();
         if waiting.is_empty() {
             return;
         }
-        store(&pen.store, waiting).await;
+        store(&lead.store, waiting).await;
         // Those who have just been answered may have more: let them come in first.
         tokio::task::yield_now().await;
     }

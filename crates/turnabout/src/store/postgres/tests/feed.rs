@@ -16,7 +16,7 @@ async fn end_in_silence(place: &Place, store: &Arc<PostgresStore>) -> (Uuid, Job
     let mut exec = executor(store, &["work"]).await;
     add(store, vec![job("a")]).await;
     let taken = exec.take_one().await;
-    store.overview().watch(HOLD).await.expect("it works");
+    store.watch(HOLD).await.expect("it works");
     // As if it had not heard of it.
     store.watched_until(None);
     exec.end(&taken, Event::Succeed).await;
@@ -29,7 +29,7 @@ async fn whoever_leaves_has_told_everything(place: &Place) {
     let store = place.open().await;
     let client = place.client().await;
     let mut exec = executor(&store, &["work"]).await;
-    store.overview().watch(HOLD).await.expect("it works");
+    store.watch(HOLD).await.expect("it works");
     add(&store, vec![job("a")]).await;
     let taken = exec.take_one().await;
     store.feed.catch_up().await;
@@ -43,19 +43,19 @@ async fn whoever_leaves_has_told_everything(place: &Place) {
 async fn what_a_dead_executor_has_ended_is_told_once_more(place: &Place) {
     let (dying, store) = (place.open().await, place.open().await);
     let (executor, id) = end_in_silence(place, &dying).await;
-    let before = store.overview().watch(HOLD).await.expect("it works");
+    let before = store.watch(HOLD).await.expect("it works");
     assert_eq!(store.reap(executor, 0).await.expect("reap works"), 0);
     let began = Instant::now();
     loop {
         assert!(began.elapsed() < Duration::from_secs(30), "it is not told");
-        let hints = store.overview().hints(before.newest, 10).await.expect("it works");
+        let hints = store.hints(before.newest, 10).await.expect("it works");
         if let Some(hint) = hints.first() {
             assert_eq!(hint.job, id);
             break;
         }
         tokio::task::yield_now().await;
     }
-    let after = store.overview().watch(HOLD).await.expect("it works");
+    let after = store.watch(HOLD).await.expect("it works");
     assert_eq!(after.epoch, before.epoch);
 }
 
@@ -71,10 +71,10 @@ async fn what_a_dead_executor_has_ended_and_nobody_kept_ends_an_epoch(place: &Pl
     };
     let (dying, store) = (open().await, open().await);
     let (executor, _) = end_in_silence(place, &dying).await;
-    let before = store.overview().watch(HOLD).await.expect("it works");
+    let before = store.watch(HOLD).await.expect("it works");
     assert_eq!(store.reap(executor, 0).await.expect("reap works"), 0);
     let began = Instant::now();
-    while store.overview().watch(HOLD).await.expect("it works").epoch == before.epoch {
+    while store.watch(HOLD).await.expect("it works").epoch == before.epoch {
         assert!(began.elapsed() < Duration::from_secs(30), "it is not told");
     }
 }

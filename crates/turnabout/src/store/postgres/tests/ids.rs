@@ -68,32 +68,32 @@ async fn one_whose_process_ended_is_succeeded(place: &Place) {
     runtime.shutdown_background();
     let store = place.open().await;
     let second = executor(&Jobs::on(store.clone())).start().await.expect("it starts");
-    let known = store.all_executors().await.expect("read");
+    let known = store.executors().await.expect("read");
     assert_eq!(known.len(), 1);
-    assert_ne!(known[0].incarnation, incarnation);
+    assert_ne!(known[0].info.incarnation, incarnation);
     second.shutdown(Duration::ZERO).await;
 }
 
 async fn messages_to_oneself_tell_whether_others_are_heard(place: &Place) {
     let store = place.open().await;
-    assert!(store.ear.is_there(Duration::from_secs(20)).await);
-    let (number, echo) = store.ear.next_echo();
+    assert!(store.listener.is_there(Duration::from_secs(20)).await);
+    let (number, echo) = store.listener.next_echo();
     store.run("testing", &store.sql.notify, &[&echo]).await.expect("sent");
-    assert!(store.ear.has_heard(number, Duration::from_secs(20)).await);
+    assert!(store.listener.has_heard(number, Duration::from_secs(20)).await);
     assert!(store.hears());
     // One that is never sent, as if it got lost.
-    let (lost, _) = store.ear.next_echo();
-    assert!(!store.ear.has_heard(lost, Duration::from_millis(2100)).await);
-    store.ear.beat();
+    let (lost, _) = store.listener.next_echo();
+    assert!(!store.listener.has_heard(lost, Duration::from_millis(2100)).await);
+    store.listener.beat();
     assert!(!store.hears());
     // One that arrives makes it good; perhaps not the next one, since another connection is tried.
     let mut heard = false;
     while !heard {
-        let echo = store.ear.beat();
+        let echo = store.listener.beat();
         store.run("testing", &store.sql.notify, &[&echo]).await.expect("sent");
         let number = echo.rsplit(' ').next().and_then(|n| n.parse().ok()).expect("a number");
-        heard = store.ear.has_heard(number, Duration::from_secs(1)).await;
+        heard = store.listener.has_heard(number, Duration::from_secs(1)).await;
     }
-    store.ear.beat();
+    store.listener.beat();
     assert!(store.hears());
 }

@@ -134,9 +134,10 @@ impl One {
                 let others = self.store.executors().await.expect("looking works");
                 // All of them may have been reaped by others just now.
                 let Some(one) = self.rng.choice(&others) else { return };
+                let one = &one.info;
                 self.store.reap(one.incarnation, one.beat).await.expect("reap works");
                 let left = self.store.executors().await.expect("looking works");
-                if left.iter().all(|other| other.incarnation != one.incarnation) {
+                if left.iter().all(|other| other.info.incarnation != one.incarnation) {
                     self.note(from, What::Reaped(one.incarnation));
                 }
             }
@@ -234,7 +235,10 @@ async fn check(store: &Arc<PostgresStore>, seed: u64, ids: &[JobId], mut deeds: 
     }
     // Whoever still has something in hand dies.
     for one in store.executors().await.expect("looking works") {
-        store.reap(one.incarnation, one.beat).await.expect("reap works");
+        store
+            .reap(one.info.incarnation, one.info.beat)
+            .await
+            .expect("reap works");
     }
     store.reap(Uuid::nil(), 0).await.expect("reap works");
     let known: BTreeMap<JobId, Job> = store

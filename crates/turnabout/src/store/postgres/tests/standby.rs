@@ -47,7 +47,7 @@ async fn brought(mut standing: Standing<'_>) -> Option<Vec<JobId>> {
 }
 
 fn heard_ready(signals: &mut broadcast::Receiver<Signal>) -> bool {
-    std::iter::from_fn(|| signals.try_recv().ok()).any(|signal| signal.is_ready())
+    std::iter::from_fn(|| signals.try_recv().ok()).any(|signal| signal == Signal::Ready)
 }
 
 async fn a_job_is_taken_by_the_statement_that_stores_it(place: &Place) {
@@ -73,7 +73,7 @@ async fn jobs_of_several_callers_are_taken_together(place: &Place) {
     let store = place.open().await;
     let mut exec = executor(&store, &["work"]).await;
     let standing = stand(&store, &mut exec, 9).await;
-    // The first holds the pen, and waits; the others are stored together.
+    // The first holds the lead, and waits; the others are stored together.
     let client = place.client().await;
     place
         .run(&client, "begin; lock table turnabout.job in exclusive mode")

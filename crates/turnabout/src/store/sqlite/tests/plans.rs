@@ -24,7 +24,6 @@ async fn no_hot_statement_walks_a_table() {
                     ("peek", plan(c, sql!("peek"))),
                     ("heads", plan(c, sql!("heads"))),
                     ("peek_tasks", plan(c, sql!("peek_tasks"))),
-                    ("handover", plan(c, sql!("handover"))),
                     ("streams_pause", plan(c, sql!("streams_pause"))),
                     ("forget_held", plan(c, sql!("forget_held"))),
                     ("sweep", plan(c, sql!("sweep"))),

@@ -4,12 +4,11 @@
 use rusqlite::StatementStatus;
 
 use super::life::Hand;
-use super::standby::{stand, taken};
 use super::*;
 use crate::store::Setting;
 
 /// Every statement of a take.
-const STATEMENTS: [&str; 12] = [
+const STATEMENTS: [&str; 11] = [
     sql!("registered"),
     sql!("settings_version"),
     sql!("ring"),
@@ -21,7 +20,6 @@ const STATEMENTS: [&str; 12] = [
     sql!("stream_move"),
     sql!("stream_close"),
     sql!("sweep"),
-    sql!("handover"),
 ];
 
 /// The steps of these statements since they were last asked for.
@@ -127,25 +125,4 @@ async fn pausing_and_resuming_a_group_costs_by_its_own_streams() {
         costs.push(steps);
     }
     assert_eq!(costs[0], costs[1]);
-}
-
-#[tokio::test]
-async fn a_job_goes_straight_to_an_idle_executor_also_while_unknown_ones_wait() {
-    let store = memory().await;
-    let mut hand = Hand::of(&store).await;
-    submit(&store, (0..100).map(|n| job("g", &format!("unknown{n}"))).collect()).await;
-    let standing = stand(&store, &mut hand, 4, &["mail"]).await;
-    let entered = |tx: &mut Tx<'_>| {
-        let statement = tx.connection.prepare_cached(sql!("ready_add"))?;
-        Ok(statement.reset_status(StatementStatus::Run))
-    };
-    store.write("looking", entered).await.expect("looked");
-    let ids = submit(&store, vec![job("a", "mail")]).await;
-    let jobs: Vec<JobId> = taken(standing).await.jobs.iter().map(|job| job.id).collect();
-    assert_eq!(jobs, ids);
-    assert_eq!(
-        store.write("looking", entered).await.expect("looked"),
-        0,
-        "it entered no stream"
-    );
 }

@@ -17,9 +17,9 @@ const KNOWN: u8 = 2;
 
 /// Whether the store knows of a start.
 #[derive(Debug, Default)]
-pub(super) struct Mark(AtomicU8);
+pub(super) struct StartMark(AtomicU8);
 
-impl Mark {
+impl StartMark {
     pub(super) fn is_known(&self) -> bool {
         self.0.load(Relaxed) == KNOWN
     }
@@ -42,7 +42,7 @@ impl Mark {
 }
 
 /// Gives up unless it was set, also if whoever writes is dropped.
-struct Writing<'a>(&'a Mark);
+struct Writing<'a>(&'a StartMark);
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {

@@ -54,7 +54,8 @@ pub(super) type Orders = mpsc::Sender<Order>;
 pub(super) struct Ear {
     orders: Orders,
     hearing: Arc<Hearing>,
-    task: tokio::task::AbortHandle,
+    /// `None`: there is no connection, and there will be none.
+    task: Option<tokio::task::AbortHandle>,
 }
 
 /// What is known about what is heard.
@@ -78,6 +79,20 @@ struct Hearing {
 }
 
 impl Hearing {
+    fn new(watched: Arc<Notify>, deaf: bool) -> Self {
+        Self {
+            mark: Uuid::new_v4(),
+            sent: AtomicU64::new(0),
+            heard: watch::Sender::new(0),
+            there: watch::Sender::new(false),
+            missing: Mutex::default(),
+            deaf: AtomicBool::new(deaf),
+            asleep: AtomicBool::new(false),
+            watched,
+            ids: Ids::default(),
+        }
+    }
+
     fn missing(&self) -> MutexGuard<'_, Option<(u64, Instant)>> {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -98,17 +113,7 @@ impl Ear {
         watched: Arc<Notify>,
     ) -> Self {
         let (orders, ordered) = mpsc::channel(64);
-        let hearing = Arc::new(Hearing {
-            mark: Uuid::new_v4(),
-            sent: AtomicU64::new(0),
-            heard: watch::Sender::new(0),
-            there: watch::Sender::new(false),
-            missing: Mutex::default(),
-            deaf: AtomicBool::new(false),
-            asleep: AtomicBool::new(false),
-            watched,
-            ids: Ids::default(),
-        });
+        let hearing = Arc::new(Hearing::new(watched, false));
         let listener = Listener {
             config,
             channel: schema.to_owned(),
@@ -128,8 +133,17 @@ impl Ear {
                 tokio::time::sleep(AGAIN).await;
             }
         });
-        let task = task.abort_handle();
+        let task = Some(task.abort_handle());
         Self { orders, hearing, task }
+    }
+
+    /// Does not listen at all: a pooler would deliver nothing, and keep our locks for others.
+    pub(super) fn none(watched: Arc<Notify>) -> Self {
+        Self {
+            orders: mpsc::channel(1).0,
+            hearing: Arc::new(Hearing::new(watched, true)),
+            task: None,
+        }
     }
 
     pub(super) fn ids(&self) -> &Ids {
@@ -159,6 +173,9 @@ impl Ear {
 
     /// Waits for the connection; says whether it is there.
     pub(super) async fn is_there(&self, patience: Duration) -> bool {
+        if self.task.is_none() {
+            return false;
+        }
         let mut there = self.hearing.there.subscribe();
         tokio::time::timeout(patience, there.wait_for(|there| *there))
             .await
@@ -180,8 +197,10 @@ impl Ear {
             .is_ok()
     }
 
-    /// The message for a heartbeat. If the last one has not arrived by now, none does, and another connection is tried.
-    pub(super) fn beat(&self) -> String {
+    /// The message for a heartbeat, if anyone listens. If the last one has not arrived by now, none does, and another
+    /// connection is tried.
+    pub(super) fn beat(&self) -> Option<String> {
+        self.task.as_ref()?;
         let deaf = self.hearing.missing().is_some_and(|(_, since)| since.elapsed() > LATE);
         let before = self.hearing.deaf.swap(deaf, Relaxed);
         match (before, deaf) {
@@ -193,7 +212,7 @@ impl Ear {
             (true, true) if *self.hearing.heard.borrow() > 0 => drop(self.orders.try_send(Order::Renew)),
             _ => {}
         }
-        self.next_echo().1
+        Some(self.next_echo().1)
     }
 
     /// Whether what others announce is heard.
@@ -204,7 +223,9 @@ impl Ear {
 
 impl Drop for Ear {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
     }
 }
 

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use deadpool_postgres::Object;
-
 use super::PostgresStore;
+use super::client::Object;
 use super::connect::{Mode, Tx, failed};
 use crate::error::Result;
 use crate::group::{GroupSettings, Settings, TaskLimits};

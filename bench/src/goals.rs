@@ -57,7 +57,84 @@ fn goals(ours: &[Line], all: &[Value]) -> Vec<(&'static str, Option<f64>, Wanted
     let one_call = || json!({ "calls": 1 });
     let names = || json!({ "names": 100_000 });
     let at_rest = || json!({ "apart_ms": 10 });
+    // By 4, 8 or 16 executors with four slots each, the worst of them, against one, with a network between.
+    let far = |round_trip: u64, job: u64| {
+        let rate = |executors: u32| {
+            let settings = json!({ "round_trip_ms": round_trip, "job_ms": job, "executors": executors });
+            value("postgres", "network", settings, "per_s")
+        };
+        let ratios = [4, 8, 16].map(|executors| ratio(rate(executors), rate(1)));
+        ratios.into_iter().flatten().reduce(f64::min)
+    };
+    let of_slots = |round_trip: u64| {
+        let settings = json!({ "round_trip_ms": round_trip, "job_ms": 100, "executors": 16 });
+        value("postgres", "network", settings, "of_slots")
+    };
+    let asleep = |executors: u32| {
+        let rate = |executors: u32| value("postgres", "asleep", json!({ "executors": executors }), "per_s");
+        ratio(rate(executors), rate(0))
+    };
+    let grown = |groups: u64| {
+        let settings = json!({ "groups": groups });
+        quotient(ours, "postgres", "snapshot", &settings, ["last_p99_ms", "first_p99_ms"])
+    };
     vec![
+        (
+            "4-16 executors / 1, round trip 2 ms, jobs of 1 ms",
+            far(2, 1),
+            AtLeast(1.0),
+        ),
+        (
+            "4-16 executors / 1, round trip 5 ms, jobs of 1 ms",
+            far(5, 1),
+            AtLeast(1.0),
+        ),
+        (
+            "4-16 executors / 1, round trip 2 ms, jobs of 100 ms",
+            far(2, 100),
+            AtLeast(1.0),
+        ),
+        (
+            "4-16 executors / 1, round trip 5 ms, jobs of 100 ms",
+            far(5, 100),
+            AtLeast(1.0),
+        ),
+        (
+            "16 executors / what their slots allow, round trip 2 ms",
+            of_slots(2),
+            AtLeast(0.7),
+        ),
+        (
+            "16 executors / what their slots allow, round trip 5 ms",
+            of_slots(5),
+            AtLeast(0.7),
+        ),
+        (
+            "submits by 16 clients beside a sleeping executor / none",
+            asleep(1),
+            AtLeast(0.8),
+        ),
+        (
+            "submits by 16 clients beside 8 sleeping executors / none",
+            asleep(8),
+            AtLeast(0.8),
+        ),
+        (
+            "steady load, 32 processes: start p99, ms",
+            value("postgres", "life", none(), "p99_ms"),
+            Below(250.0),
+        ),
+        (
+            "steady load, 32 processes: overtaken by one group",
+            value("postgres", "life", none(), "overtaken"),
+            Below(3.0),
+        ),
+        (
+            "snapshot held: start p99 at the end / at the beginning",
+            grown(200),
+            Below(3.0),
+        ),
+        ("snapshot held, 10,000 groups: the same", grown(10_000), Below(3.0)),
         (
             "drain, 1,000 groups, PostgreSQL, no history / best peer",
             peer("bulk_drain", "drain_per_s"),

@@ -36,7 +36,9 @@ pub use options::Bench;
 use options::{Options, Scenario, Tool};
 use place::{Place, Store};
 use report::Report;
-use scenario::{cost, drain, flood, idle, latency, memory, schedules, steady, submit, telling, unknown};
+use scenario::{
+    asleep, cost, drain, flood, idle, latency, life, memory, network, schedules, steady, submit, telling, unknown,
+};
 
 /// Runs the command.
 pub async fn run(bench: Bench) -> Result<()> {
@@ -46,6 +48,7 @@ pub async fn run(bench: Bench) -> Result<()> {
         Some(Tool::Table(files)) => table::run(&files),
         Some(Tool::Compare(files)) => compare::run(&files),
         Some(Tool::Executor(executor)) => memory::execute_here(executor).await,
+        Some(Tool::Worker(worker)) => life::work_here(worker).await,
     }
 }
 
@@ -115,6 +118,26 @@ async fn round(options: &Options, store: Store, repeat: u32, report: &mut Report
                 let apart = Duration::from_millis(options.apart.first().copied().unwrap_or(10));
                 let measured = unknown::run(&place, sizes.latency, sizes.unknown, apart).await?;
                 report.add(measured, repeat)?;
+            }
+            // What follows is about a server that many share.
+            _ if store == Store::Sqlite => {}
+            Scenario::Network => {
+                for wanted in network::Network::all() {
+                    report.add(network::run(&place, wanted, options.seconds()).await?, repeat)?;
+                }
+            }
+            Scenario::Asleep => {
+                for executors in [0, 1, 8] {
+                    report.add(asleep::run(&place, sizes.single, executors).await?, repeat)?;
+                }
+            }
+            Scenario::Life => {
+                report.add(life::run(&place, life::Life::STEADY, options.seconds()).await?, repeat)?;
+            }
+            Scenario::Snapshot => {
+                for life in [life::Life::SNAPSHOT, life::Life::SPARSE] {
+                    report.add(life::run(&place, life, options.seconds()).await?, repeat)?;
+                }
             }
         }
     }

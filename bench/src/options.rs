@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use crate::peer::PeerArgs;
 use crate::place::{History, Store};
 use crate::scenario::drain::Drain;
+use crate::scenario::life::WorkerArgs;
 use crate::scenario::memory::ExecutorArgs;
 
 /// Measures Turnabout: a line of JSON per result on standard output, a table of medians on standard error at the end.
@@ -32,6 +33,9 @@ pub(crate) enum Tool {
     /// An executor in a process of its own, for `--only memory`
     #[command(hide = true)]
     Executor(ExecutorArgs),
+    /// An executor in a process of its own, for `--only life`
+    #[command(hide = true)]
+    Worker(WorkerArgs),
 }
 
 /// Files of JSON lines.
@@ -89,8 +93,8 @@ pub(crate) struct Options {
     /// Steady state: jobs offered in a second
     #[arg(long, default_value_t = 500)]
     pub(crate) rate: u64,
-    /// Steady state and idle cost: for how many seconds (10 unless said; 600 at the most)
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=600))]
+    /// Steady state, idle cost, network, life and snapshot: for how many seconds (10 unless said; an hour at the most)
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: Option<u64>,
 }
 
@@ -108,6 +112,10 @@ pub(crate) enum Scenario {
     Memory,
     Schedules,
     Unknown,
+    Network,
+    Asleep,
+    Life,
+    Snapshot,
 }
 
 /// How many jobs.

@@ -11,6 +11,7 @@ use crate::history::History;
 
 mod ends;
 mod fair;
+mod health;
 mod runs;
 mod schedules;
 #[cfg(test)]
@@ -40,7 +41,7 @@ impl fmt::Display for Violation {
 
 /// Holds every promise against a history.
 pub fn check(history: &History) -> Vec<Violation> {
-    let rules: [fn(&History) -> Vec<Violation>; 18] = [
+    let rules: [fn(&History) -> Vec<Violation>; 19] = [
         ends::every_job_ends,
         ends::nothing_is_left,
         ends::a_final_state_stays,
@@ -59,6 +60,7 @@ pub fn check(history: &History) -> Vec<Violation> {
         schedules::no_time_is_lost,
         schedules::every_job_of_a_schedule_is_known,
         schedules::no_run_beside_the_previous_one,
+        health::health_is_green_again_soon,
     ];
     let mut found: Vec<Violation> = rules.iter().flat_map(|rule| rule(history)).collect();
     found.extend(fair::the_lag_is_bounded(history));

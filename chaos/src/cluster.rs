@@ -15,6 +15,7 @@ pub struct Cluster {
     folder: tempfile::TempDir,
     programs: PathBuf,
     port: u16,
+    connections: u32,
     server: Option<Child>,
 }
 
@@ -22,6 +23,11 @@ impl Cluster {
     /// Makes a cluster and starts its server. Commits are flushed to disk if `durable`: nothing here pulls a plug, so
     /// that is only a matter of speed.
     pub async fn start(durable: bool) -> Result<Self> {
+        Self::accepting(200, durable).await
+    }
+
+    /// The same, with a server that accepts so many connections.
+    pub async fn accepting(connections: u32, durable: bool) -> Result<Self> {
         let programs = programs()?;
         let folder = tempfile::Builder::new().prefix("turnabout-chaos-").tempdir_in("/tmp")?;
         if is_root() {
@@ -53,6 +59,7 @@ impl Cluster {
             folder,
             programs,
             port,
+            connections,
             server: None,
         };
         cluster.launch(durable)?;
@@ -85,7 +92,8 @@ impl Cluster {
             .arg("-D")
             .arg(self.folder.path().join("data"))
             .args(["-p", &self.port.to_string(), "-k", ""])
-            .args(["-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"])
+            .args(["-c", "listen_addresses=127.0.0.1"])
+            .args(["-c", &format!("max_connections={}", self.connections)])
             .args([
                 "-c",
                 &format!("fsync={fsync}"),
@@ -148,12 +156,12 @@ impl Drop for Cluster {
     }
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
 /// `PostgreSQL` refuses to run as root; then its programs run as this user and group.
-fn server_user() -> Result<(String, String)> {
+pub(crate) fn server_user() -> Result<(String, String)> {
     let known = std::fs::read_to_string("/etc/passwd").context("cannot tell which users there are")?;
     let numbers = |user: &str| {
         let line = known.lines().find(|line| line.starts_with(&format!("{user}:")))?;
@@ -167,7 +175,7 @@ fn server_user() -> Result<(String, String)> {
 }
 
 /// One of the server's programs; should this process be killed, it ends too, as far as that can be arranged.
-fn as_server(program: &Path) -> Result<Command> {
+pub(crate) fn as_server(program: &Path) -> Result<Command> {
     if !is_root() {
         return Ok(Command::new(program));
     }

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use crate::proxy::Proxy;
 use crate::record::{Record, SideLog, now};
 use crate::skew::SKEWS;
+use crate::worker::Wellness;
 
 /// What all workers have in common.
 #[derive(Clone, Debug)]
@@ -29,6 +30,10 @@ pub struct Spec {
     pub heartbeat: Duration,
     /// How long they last.
     pub lease: Duration,
+    /// Where every second worker listens, past a pooler.
+    pub listen_url: Option<String>,
+    /// How many connections each worker may have.
+    pub connections: u32,
 }
 
 impl Spec {
@@ -53,6 +58,7 @@ pub struct Seat {
     /// What makes its clock wrong, and by how many seconds.
     skew: Option<(PathBuf, i64)>,
     url: String,
+    listen_url: Option<String>,
     /// The network between it and the store, if there is one.
     pub proxy: Option<Proxy>,
     side: Arc<SideLog>,
@@ -87,6 +93,7 @@ impl Fleet {
                 spec: spec.clone(),
                 skew: skewed.map(|library| (library.to_owned(), SKEWS[n % SKEWS.len()])),
                 url,
+                listen_url: spec.listen_url.clone().filter(|_| n % 2 == 0),
                 proxy,
                 side: Arc::clone(side),
                 counter: Arc::clone(&counter),
@@ -147,6 +154,12 @@ impl Seat {
     /// The process that sits here at present.
     pub fn process(&self) -> u32 {
         self.state().process
+    }
+
+    /// What the process that sits here said about itself last.
+    pub fn health(&self) -> Option<Wellness> {
+        let text = std::fs::read(Wellness::path(&self.spec.side(), self.process())).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 
     /// Whether a process sits here.
@@ -227,6 +240,8 @@ impl Seat {
             ])
             .args(["--heartbeat", &self.spec.heartbeat.as_millis().to_string()])
             .args(["--lease", &self.spec.lease.as_millis().to_string()])
+            .args(["--connections", &self.spec.connections.to_string()])
+            .args(self.listen_url.iter().flat_map(|url| ["--listen-url", url]))
             // Ends with us: it reads until the end of its input.
             .stdin(Stdio::piped())
             .stdout(log.try_clone()?)

@@ -130,6 +130,7 @@ pub fn moment(record: &Record) -> Moment {
         | Record::Cancel { at, .. }
         | Record::Seen { at, .. }
         | Record::Fault { at, .. }
+        | Record::Recovered { at, .. }
         | Record::Phase { at, .. } => *at,
         Record::Final { .. }
         | Record::Left { .. }

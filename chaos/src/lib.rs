@@ -12,15 +12,20 @@
 //! | `history.rs` | PURE: the side log as runs, leases and jobs |
 //! | `check.rs`, `check/` | PURE: every promise, held against a history |
 //! | `fleet.rs` | the worker processes: started, watched, replaced |
-//! | `proxy.rs`, `cluster.rs` | a network that can fail, a `PostgreSQL` that can crash |
+//! | `proxy.rs`, `cluster.rs`, `bouncer.rs` | a network that can fail, a `PostgreSQL` that can crash, a pooler before it |
+//! | `crowd.rs` | many workers on a server that accepts few connections |
 //! | `skew.rs` | clocks that are off by an hour |
 //! | `nemesis.rs` | what goes wrong, and when: all from one seed |
+//! | `drills.rs` | each kind of fault by itself, until every worker is well again |
 //! | `load.rs` | what is submitted, cancelled and looked at |
 //! | `schedules.rs` | schedules that fire every second, and what became of their times |
 //! | `run.rs`, `report.rs` | one run from beginning to end, and what came of it |
 
+pub mod bouncer;
 pub mod check;
 pub mod cluster;
+pub mod crowd;
+pub mod drills;
 pub mod fleet;
 pub mod history;
 pub mod kind;

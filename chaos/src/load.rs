@@ -177,16 +177,16 @@ impl Load {
         self.open().len()
     }
 
-    /// Submits, cancels and looks until the time is up. Poison is submitted for the first half of it: it takes a while
-    /// to work.
-    pub async fn press(&self, seed: u64, until: Instant, transactions: bool) -> Result<()> {
+    /// Submits and cancels until the time is up. Poison, where it is wanted, is submitted for the first half of it: it takes a
+    /// while to work.
+    pub async fn press(&self, seed: u64, until: Instant, transactions: bool, poison: bool) -> Result<()> {
         let poisonous = Instant::now() + until.saturating_duration_since(Instant::now()) / 2;
         let submits = async {
             let mut rng = Rng::with_seed(seed ^ 3);
             while Instant::now() < until {
                 tokio::time::sleep(Duration::from_millis(rng.u64(10..60))).await;
                 if self.under_way() < UNDER_WAY {
-                    let kinds = mixture(Instant::now() < poisonous, transactions);
+                    let kinds = mixture(poison && Instant::now() < poisonous, transactions);
                     let count = rng.usize(1..20);
                     let wishes = (0..count).map(|_| Wish::random(&mut rng, &kinds)).collect();
                     self.submit(wishes).await?;

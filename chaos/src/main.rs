@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
+use turnabout_chaos::crowd::{Crowd, gather};
 use turnabout_chaos::run::{Plan, Target, run};
 use turnabout_chaos::{check, history, record, worker};
 
@@ -30,9 +31,24 @@ enum Chaos {
         /// Schedules that fire every second.
         #[arg(long, default_value_t = 10)]
         schedules: usize,
+        /// Leaves out what comes after the storm: each kind of fault by itself, until every worker is well again.
+        #[arg(long)]
+        no_drills: bool,
         /// Where the run's files go [default: a folder in the temporary one]
         #[arg(long)]
         folder: Option<PathBuf>,
+    },
+    /// Many worker processes on a PostgreSQL that accepts a certain number of connections.
+    Crowd {
+        /// Worker processes.
+        #[arg(long, default_value_t = 20)]
+        processes: usize,
+        /// How many connections the server accepts.
+        #[arg(long, default_value_t = 100)]
+        max_connections: u32,
+        /// How long jobs are submitted once all have had the time to join, in seconds.
+        #[arg(long, default_value_t = 30)]
+        seconds: u64,
     },
     /// Checks the side log of a run once more.
     Check {
@@ -64,12 +80,33 @@ async fn main() -> Result<ExitCode> {
             println!("{} violations", violations.len());
             Ok(verdict(violations.is_empty()))
         }
+        Chaos::Crowd {
+            processes,
+            max_connections,
+            seconds,
+        } => {
+            let seed = fastrand::u64(..);
+            let crowd = Crowd {
+                processes,
+                accepted: max_connections,
+                press: Duration::from_secs(seconds),
+                idle: true,
+                seed,
+                program: std::env::current_exe().context("cannot tell which program this is")?,
+                folder: std::env::temp_dir().join(format!("turnabout-crowd-{seed}-{}", std::process::id())),
+            };
+            println!("seed {seed}, files in {}", crowd.folder.display());
+            let outcome = gather(&crowd).await?;
+            print!("{outcome}");
+            Ok(verdict(outcome.is_good()))
+        }
         Chaos::Run {
             store,
             seconds,
             seed,
             workers,
             schedules,
+            no_drills,
             folder,
         } => {
             let seed = seed.unwrap_or_else(|| fastrand::u64(..));
@@ -80,6 +117,7 @@ async fn main() -> Result<ExitCode> {
                 seed,
                 workers,
                 schedules,
+                drills: !no_drills,
                 program: std::env::current_exe().context("cannot tell which program this is")?,
                 folder: folder.unwrap_or_else(temporary),
             };

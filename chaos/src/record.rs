@@ -253,6 +253,17 @@ pub enum Record {
         /// To whom, and for how long.
         note: String,
     },
+    /// After a fault by itself, all workers are well again, or have not been for long.
+    Recovered {
+        /// When.
+        at: Moment,
+        /// What the fault was.
+        deed: String,
+        /// How long that took.
+        took: Moment,
+        /// Who is not well, and why.
+        ill: Option<String>,
+    },
     /// A part of the run begins.
     Phase {
         /// When.

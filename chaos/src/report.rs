@@ -131,6 +131,12 @@ impl fmt::Display for Report {
                 lag.phase, lag.most, lag.begun
             )?;
         }
+        for record in &self.history.records {
+            if let Record::Recovered { deed, took, .. } = record {
+                let seconds = *took as f64 / 1e9;
+                writeln!(f, "  all well {seconds:.1} s after {deed}")?;
+            }
+        }
         if self.unstoppable > 0 {
             writeln!(f, "  {} workers did not stop when told to", self.unstoppable)?;
         }

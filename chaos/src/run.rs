@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -10,8 +11,10 @@ use tokio::sync::Mutex;
 use tokio_postgres::NoTls;
 use turnabout::Jobs;
 
+use crate::bouncer::Bouncer;
 use crate::check::check;
 use crate::cluster::Cluster;
+use crate::drills;
 use crate::fleet::{Fleet, Spec};
 use crate::history::History;
 use crate::load::{CAPPED, Load, NARROW, persist};
@@ -30,6 +33,8 @@ pub enum Target {
     Sqlite,
     /// A cluster of our own.
     Postgres,
+    /// The same behind a `PgBouncer` in transaction mode.
+    Pgbouncer,
 }
 
 /// What a run is like.
@@ -45,6 +50,8 @@ pub struct Plan {
     pub workers: usize,
     /// Schedules that fire every second.
     pub schedules: usize,
+    /// Whether each kind of fault is tried by itself afterwards.
+    pub drills: bool,
     /// This program, which is also the worker's.
     pub program: PathBuf,
     /// Where the run's files go; they stay.
@@ -57,6 +64,8 @@ const SLOTS: u32 = 4;
 const HEARTBEAT: Duration = Duration::from_millis(400);
 /// How long leases last.
 const LEASE: Duration = Duration::from_millis(2500);
+/// How many connections each may have.
+const CONNECTIONS: u32 = 6;
 /// After the storm, everything must have ended by then.
 const HEALING: Duration = Duration::from_mins(2);
 /// Groups with a backlog, and jobs of each.
@@ -71,6 +80,8 @@ pub async fn run(plan: &Plan) -> Result<Report> {
         slots: SLOTS,
         heartbeat: HEARTBEAT,
         lease: LEASE,
+        listen_url: None,
+        connections: CONNECTIONS,
     };
     let path = spec.side();
     // An earlier run's would be taken for a part of this one.
@@ -84,6 +95,10 @@ pub async fn run(plan: &Plan) -> Result<Report> {
         task_caps: vec![(NARROW.0.to_owned(), NARROW.1)],
     });
     let place = Place::open(plan).await?;
+    let spec = Spec {
+        listen_url: place.listen_url.clone(),
+        ..spec
+    };
     let jobs = Jobs::open(&place.url).await.context("the store cannot be opened")?;
     persist(async || jobs.group(CAPPED.0).max_running(Some(CAPPED.1 as u32)).await).await?;
     persist(async || jobs.task_limits(NARROW.0).max_running(Some(NARROW.1 as u32)).await).await?;
@@ -122,11 +137,12 @@ pub async fn run(plan: &Plan) -> Result<Report> {
         lease: LEASE,
         cluster: place.cluster.clone(),
         file: place.file.clone(),
+        names: AtomicU32::new(0),
     };
     load.backlog(BACKLOG.0, BACKLOG.1).await?;
     let (raged, pressed) = tokio::join!(
         nemesis.rage(&fleet, plan.seed, until),
-        load.press(plan.seed, until, place.cluster.is_some())
+        load.press(plan.seed, until, place.cluster.is_some(), true)
     );
     raged.context("the nemesis stumbled")?;
     pressed.context("a submit was refused")?;
@@ -139,6 +155,14 @@ pub async fn run(plan: &Plan) -> Result<Report> {
     ended(&load).await;
     let healing = healing.elapsed();
     fleet.ready().await?;
+    if plan.drills {
+        phase(&side, "drills", false);
+        drills::drill(&nemesis, &fleet, &load, plan.seed)
+            .await
+            .context("a drill stumbled")?;
+        ended(&load).await;
+        fleet.ready().await?;
+    }
     phase(&side, "calm after", true);
     load.backlog(BACKLOG.0, BACKLOG.1).await?;
     ended(&load).await;
@@ -169,7 +193,7 @@ fn phase(side: &SideLog, name: &str, calm: bool) {
 }
 
 /// Waits until all jobs have been seen to end, or until waiting is useless: then the checker says which have not.
-async fn ended(load: &Load) {
+pub(crate) async fn ended(load: &Load) {
     let begun = Instant::now();
     while load.under_way() > 0 && begun.elapsed() < HEALING {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -180,6 +204,9 @@ async fn ended(load: &Load) {
 struct Place {
     url: String,
     cluster: Option<Arc<Mutex<Cluster>>>,
+    bouncer: Option<Bouncer>,
+    /// Where every second worker listens.
+    listen_url: Option<String>,
     file: Option<PathBuf>,
 }
 
@@ -194,18 +221,29 @@ impl Place {
                 Ok(Self {
                     url: format!("sqlite://{}", file.display()),
                     cluster: None,
+                    bouncer: None,
+                    listen_url: None,
                     file: Some(file),
                 })
             }
-            Target::Postgres => {
+            Target::Postgres | Target::Pgbouncer => {
                 let cluster = Cluster::start(false).await?;
                 let (client, connection) = tokio_postgres::connect(&Cluster::url(cluster.port()), NoTls).await?;
                 let connection = tokio::spawn(connection);
                 client.batch_execute(BOOKS).await?;
                 drop(client);
                 connection.await??;
+                let bouncer = match plan.target {
+                    Target::Pgbouncer => Some(Bouncer::before(cluster.port()).await?),
+                    _ => None,
+                };
+                let direct = Cluster::url(cluster.port());
                 Ok(Self {
-                    url: Cluster::url(cluster.port()),
+                    url: bouncer
+                        .as_ref()
+                        .map_or(direct.clone(), |bouncer| Cluster::url(bouncer.port)),
+                    listen_url: bouncer.is_some().then_some(direct),
+                    bouncer,
                     cluster: Some(Arc::new(Mutex::new(cluster))),
                     file: None,
                 })
@@ -220,7 +258,11 @@ impl Place {
             ways.push(match &self.cluster {
                 None => (self.url.clone(), None),
                 Some(cluster) => {
-                    let proxy = Proxy::before(cluster.lock().await.port()).await?;
+                    let server = match &self.bouncer {
+                        Some(bouncer) => bouncer.port,
+                        None => cluster.lock().await.port(),
+                    };
+                    let proxy = Proxy::before(server).await?;
                     (Cluster::url(proxy.port), Some(proxy))
                 }
             });

@@ -1,15 +1,16 @@
 //! A worker process: an executor as any application would run it. Ends with its coordinator.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
-use turnabout::{ExecutorHandle, Jobs};
+use turnabout::{ExecutorHandle, Health, Jobs};
 
-use crate::record::{Record, SideLog, now};
+use crate::record::{Moment, Record, SideLog, now};
 use crate::tasks::{App, executor};
 
 /// The exit code of a worker whose id is taken.
@@ -41,6 +42,12 @@ pub struct Options {
     /// How long it lasts, in milliseconds.
     #[arg(long)]
     pub lease: u64,
+    /// How many connections it may have.
+    #[arg(long, default_value_t = 6)]
+    pub connections: u32,
+    /// Where it listens, past a pooler.
+    #[arg(long)]
+    pub listen_url: Option<String>,
 }
 
 /// Works until it is told to stop, or the coordinator is gone. Returns the exit code; the caller exits with it at once,
@@ -60,7 +67,7 @@ pub async fn work(options: Options) -> Result<i32> {
             return Ok(REFUSED);
         }
     };
-    watch_lease(&app, &handle);
+    watch(&app, &handle, Wellness::path(&options.side, options.process));
     app.executor.send_replace(Some(Arc::clone(&handle)));
     tokio::select! {
         _ = terminate.recv() => {}
@@ -76,11 +83,16 @@ pub async fn work(options: Options) -> Result<i32> {
 /// Opens the store and starts the executor. A store that cannot be reached is waited for; an error that waiting does not
 /// help is returned.
 async fn start(options: &Options, app: &Arc<App>) -> turnabout::Result<ExecutorHandle> {
+    let mut told = String::new();
     loop {
-        let jobs = match Jobs::open(&options.store).connections(6).await {
+        let mut open = Jobs::open(&options.store).connections(options.connections);
+        if let Some(url) = &options.listen_url {
+            open = open.listen_url(url);
+        }
+        let jobs = match open.await {
             Ok(jobs) => jobs,
             Err(error) => {
-                tracing::warn!("cannot open the store yet: {}", error.chain());
+                tell_once(&mut told, &format!("cannot open the store yet: {}", error.chain()));
                 tokio::time::sleep(Duration::from_millis(200)).await;
                 continue;
             }
@@ -97,11 +109,19 @@ async fn start(options: &Options, app: &Arc<App>) -> turnabout::Result<ExecutorH
             .await;
         match started {
             Err(error) if error.is_transient() => {
-                tracing::warn!("cannot start yet: {}", error.chain());
+                tell_once(&mut told, &format!("cannot start yet: {}", error.chain()));
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
             started => return started,
         }
+    }
+}
+
+/// The same again is not worth a line.
+fn tell_once(told: &mut String, message: &str) {
+    if told != message {
+        message.clone_into(told);
+        tracing::warn!("{message}");
     }
 }
 
@@ -112,8 +132,46 @@ async fn orphaned() {
     while !matches!(stdin.read(&mut byte).await, Ok(0) | Err(_)) {}
 }
 
-/// Writes each renewal of the lease into the side log, from a thread that nothing else keeps busy.
-fn watch_lease(app: &Arc<App>, handle: &Arc<ExecutorHandle>) {
+/// What a worker says about itself, in a file of its own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Wellness {
+    /// When.
+    pub at: Moment,
+    /// Whether all is well.
+    pub good: bool,
+    /// What is not.
+    pub why: String,
+}
+
+impl Wellness {
+    /// The file of a process, beside the side log.
+    pub fn path(side: &Path, process: u32) -> PathBuf {
+        side.with_file_name(format!("health-{process}.json"))
+    }
+
+    fn of(at: Moment, health: &Health) -> Self {
+        let mut why = String::new();
+        if !health.is_good() {
+            why = format!(
+                "registered {}, failing {:?}, behind {:?}",
+                health.registered, health.troubles, health.behind
+            );
+        }
+        let good = health.is_good();
+        Self { at, good, why }
+    }
+
+    /// Whoever reads it at the same time sees the last one or this one.
+    fn write(&self, path: &Path) -> Result<()> {
+        let next = path.with_extension("next");
+        std::fs::write(&next, serde_json::to_vec(self)?)?;
+        std::fs::rename(next, path)?;
+        Ok(())
+    }
+}
+
+/// Writes each renewal of the lease into the side log, and how the executor is, from a thread that nothing else keeps busy.
+fn watch(app: &Arc<App>, handle: &Arc<ExecutorHandle>, wellness: PathBuf) {
     let (app, handle) = (Arc::clone(app), Arc::clone(handle));
     std::thread::spawn(move || {
         let mut last = (uuid::Uuid::nil(), 0);
@@ -121,6 +179,9 @@ fn watch_lease(app: &Arc<App>, handle: &Arc<ExecutorHandle>) {
             // Before looking: should this thread stand still in between, the lease looks older than it is, not younger.
             let before = now();
             let health = handle.health();
+            if let Err(error) = Wellness::of(before, &health).write(&wellness) {
+                tracing::warn!(%error, "cannot say how the executor is");
+            }
             if let Some(ago) = health.renewed.filter(|_| health.registered) {
                 let at = before.saturating_sub(ago.as_nanos() as u64);
                 if last.0 != health.incarnation || at > last.1 + 5_000_000 {

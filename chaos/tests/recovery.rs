@@ -36,6 +36,8 @@ impl Stage {
             slots: 4,
             heartbeat: HEARTBEAT,
             lease: LEASE,
+            listen_url: None,
+            connections: 6,
         };
         let side = Arc::new(SideLog::open(&spec.side()).expect("a side log"));
         let (url, cluster, ways) = if postgres {

@@ -14,6 +14,7 @@ async fn storm(target: Target) {
         seed: seed.unwrap_or_else(|| fastrand::u64(..)),
         workers: 8,
         schedules: 50,
+        drills: false,
         program: env!("CARGO_BIN_EXE_turnabout-chaos").into(),
         folder: folder.path().to_owned(),
     };

@@ -390,3 +390,21 @@ fn a_group_that_falls_behind_is_found_in_a_calm_phase_only() {
     let lags = lags(&History::new(story(false).records));
     assert_eq!((lags[0].most, lags[0].begun), (20, 20));
 }
+
+#[test]
+fn health_that_stays_red_is_a_violation() {
+    let recovered = |took, ill: Option<&str>| Record::Recovered {
+        at: 1,
+        deed: "Cut".into(),
+        took,
+        ill: ill.map(Into::into),
+    };
+    let soon = Story::new().with(recovered(millis(9_000), None));
+    assert!(soon.broken().is_empty());
+    for late in [
+        recovered(millis(11_000), None),
+        recovered(millis(30_000), Some("worker-1: reaping")),
+    ] {
+        assert_eq!(Story::new().with(late).broken(), ["health is green again soon"]);
+    }
+}

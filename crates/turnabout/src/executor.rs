@@ -24,6 +24,7 @@ mod claimer;
 mod finisher;
 pub(crate) mod hand;
 mod handle;
+mod health;
 mod hooks;
 mod identity;
 mod inline;

@@ -106,7 +106,11 @@ pub(crate) fn local(jobs: &Jobs) -> anyhow::Result<Client> {
 pub(crate) async fn open(config: &Config) -> anyhow::Result<Jobs> {
     let store = &config.store;
     let max_args = usize::try_from(store.max_arguments.0).unwrap_or(usize::MAX);
-    Ok(Jobs::open(&store.database.0)
+    let mut open = Jobs::open(&store.database.0);
+    if let Some(url) = &store.listen_url {
+        open = open.listen_url(&url.0);
+    }
+    Ok(open
         .retention(store.retention)
         .schema(&store.schema)
         .connections(store.connections)

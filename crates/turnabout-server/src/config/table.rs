@@ -22,6 +22,9 @@ section! {
         schema: String = "turnabout".to_owned();
         /// How many connections to `PostgreSQL` are open at the most, 4 or more: one listens, one is for heartbeats.
         connections: u32 = 8;
+        /// Where to listen for messages from other processes, if `database` leads to a pooler that hands out connections by
+        /// the transaction (`PgBouncer`) and delivers none: the server itself. Without it, jobs are looked for every second.
+        listen_url: Option<StoreUrl> = None, like "\"postgres://turnabout@db.internal/app\"";
         /// The arguments of a job are no longer, as JSON.
         max_arguments: Size = Size(1 << 20);
     }

@@ -326,6 +326,7 @@ impl Written for Fairness {
             Self::Jobs => "jobs",
             Self::Items => "items",
             Self::Time => "time",
+            _ => return None,
         }))
     }
 }

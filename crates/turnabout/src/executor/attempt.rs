@@ -109,6 +109,7 @@ async fn record_start(life: &Life, held: &Arc<Held>) -> bool {
             Ok(refused) => {
                 let refused = refused.into_iter().find(|(id, _)| *id == held.job.id);
                 held.marked.set();
+                life.fine("recording a start");
                 match refused {
                     None | Some((_, Settled::Done)) => return true,
                     Some((_, Settled::Cancelling)) => held.stop(Stop::Cancel),
@@ -119,7 +120,11 @@ async fn record_start(life: &Life, held: &Arc<Held>) -> bool {
             Err(error) => {
                 life.trouble("recording a start", &error);
                 tokio::select! {
-                    () = held.token.cancelled() => return false,
+                    () = held.token.cancelled() => {
+                        // Whoever still tries says so again.
+                        life.fine("recording a start");
+                        return false;
+                    }
                     () = backoff.wait() => {}
                 }
             }

@@ -40,6 +40,7 @@ pub(super) async fn run(life: Arc<Life>) {
         claimer.each_second().await;
         let want = claimer.want();
         if want == 0 {
+            life.fine("claiming");
             claimer.wait_for_room().await;
             continue;
         }
@@ -316,11 +317,11 @@ impl<'a> Claimer<'a> {
         self.looks = 0;
         self.woken = false;
         self.false_alarms = 0;
-        if self.dozing && self.lucky > 1 {
-            match self.life.store.doze(self.life.incarnation, false).await {
-                Ok(()) => self.dozing = false,
-                Err(error) => self.life.trouble("waking up", &error),
-            }
+        if !self.dozing {
+            self.life.fine("going to sleep");
+        } else if self.lucky > 1 {
+            // Should that fail, it is tried again when more has come: nobody has to know.
+            self.dozing = self.life.store.doze(self.life.incarnation, false).await.is_err();
         }
     }
 
@@ -334,14 +335,11 @@ impl<'a> Claimer<'a> {
             self.false_alarms = (self.false_alarms + 1).min(6);
         }
         if !self.dozing && !life.store.serves() {
-            match life.store.doze(life.incarnation, true).await {
-                Ok(()) => {
-                    life.fine("going to sleep");
-                    self.dozing = true;
-                    self.looks = 0;
-                    return Ok(Look::Nothing);
-                }
-                Err(error) => life.trouble("going to sleep", &error),
+            let asleep = life.store.doze(life.incarnation, true).await;
+            if life.note("going to sleep", &asleep) {
+                self.dozing = true;
+                self.looks = 0;
+                return Ok(Look::Nothing);
             }
         }
         let slept = Instant::now();

@@ -82,6 +82,10 @@ pub(super) async fn run(life: Arc<Life>) {
     let mut batch = Vec::with_capacity(BATCH);
     loop {
         batch.extend(again.drain(..));
+        if batch.is_empty() {
+            // What the store did not want is given up by now.
+            life.fine("finishing");
+        }
         if batch.is_empty() && arrived.recv_many(&mut batch, BATCH).await == 0 {
             return;
         }
@@ -264,6 +268,9 @@ pub(super) async fn mark_starts(life: Arc<Life>) {
             .into_iter()
             .filter(|held| held.started().is_some() && !held.has_ended() && held.marked.begin())
             .collect();
+        if unmarked.is_empty() {
+            life.fine("marking starts");
+        }
         for portion in unmarked.chunks(BATCH) {
             let marks = portion
                 .iter()

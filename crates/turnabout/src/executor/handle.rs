@@ -9,7 +9,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::life::{Life, Troubles};
+use super::health::Troubles;
+use super::life::Life;
 
 /// A running executor. Dropped, it shuts down without waiting for what runs.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ impl Control {
         *self.life.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(life);
     }
 
-    fn life(&self) -> Arc<Life> {
+    pub(super) fn life(&self) -> Arc<Life> {
         Arc::clone(&self.life.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -160,13 +161,8 @@ impl ExecutorHandle {
             renewed: troubles.renewed.map(|at| at.elapsed()),
             running: life.hand.running(),
             held: *life.hand.size.borrow(),
-            troubles: troubles.now.clone(),
-            behind: troubles
-                .at_work
-                .iter()
-                .map(|(what, since)| (*what, since.elapsed()))
-                .filter(|(_, time)| *time > life.plan.heartbeat)
-                .collect(),
+            troubles: life.failing(),
+            behind: life.behind(),
             unwritten: life.unwritten(),
             restarts: troubles.restarts,
         }

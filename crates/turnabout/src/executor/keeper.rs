@@ -162,11 +162,12 @@ impl Noticed {
         for held in self.cancelled {
             super::attempt::hand_on(life, super::finisher::Ending::not_started(held)).await;
         }
-        if !self.strangers.is_empty()
-            && let Err(error) = give_back(life, &self.strangers).await
-        {
-            life.trouble("giving back jobs", &error);
-        }
+        let given_back = if self.strangers.is_empty() {
+            Ok(())
+        } else {
+            give_back(life, &self.strangers).await
+        };
+        life.note("giving back jobs", &given_back);
     }
 }
 
@@ -236,6 +237,7 @@ impl Silence {
             self.peers.clear();
         }
         self.peers.retain(|id, _| peers.iter().any(|(peer, _)| peer == id));
+        let mut reaped = Ok(());
         for (peer, beat) in peers.iter().filter(|(peer, _)| *peer != life.incarnation) {
             let (seen, since) = self.peers.entry(*peer).or_insert((*beat, now));
             if seen != beat {
@@ -247,10 +249,11 @@ impl Silence {
                         self.peers.remove(peer);
                         life.ready.notify_one();
                     }
-                    Err(error) => life.trouble("reaping", &error),
+                    Err(error) => reaped = Err(error),
                 }
             }
         }
+        life.note("reaping", &reaped);
     }
 }
 

@@ -1,7 +1,6 @@
 //! One life of an executor: from a registration in the store until it shuts down or its lease ends. What belongs to
 //! a claim belongs to a life; when a life is over all of it is dropped, and the next one begins with nothing.
 
-use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,10 +15,10 @@ use uuid::Uuid;
 use super::Plan;
 use super::finisher::Ending;
 use super::hand::{Hand, Held};
+use super::health::{Reports, Troubles};
 use super::news::News;
 use super::numbers::Numbers;
 use crate::clock::Clock;
-use crate::error::Error;
 use crate::store::Store;
 
 /// So many endings wait for the finisher at the most; then slots wait too.
@@ -72,7 +71,10 @@ pub(super) struct Life {
     pub(super) hurry: Notify,
     /// The finisher's task, which outlives this life until its last writes are done.
     writing: Mutex<Option<super::shutdown::AbortOnDrop>>,
+    /// What all lives of an executor have in common.
     pub(super) health: Arc<Mutex<Troubles>>,
+    /// What the loops of this life say about themselves.
+    pub(super) reports: Mutex<Reports>,
     born: (Instant, Timestamp),
 }
 
@@ -81,17 +83,6 @@ pub(super) struct Bill {
     pub(super) held: Arc<Held>,
     /// `None`: it never started.
     pub(super) cost: Option<f64>,
-}
-
-/// What goes wrong at present, by what was being done.
-#[derive(Debug, Default)]
-pub(super) struct Troubles {
-    pub(super) now: BTreeMap<&'static str, String>,
-    pub(super) registered: bool,
-    pub(super) renewed: Option<Instant>,
-    /// What each loop is at work on at present, and since when.
-    pub(super) at_work: BTreeMap<&'static str, Instant>,
-    pub(super) restarts: u32,
 }
 
 impl Life {
@@ -131,6 +122,7 @@ impl Life {
             hurry: Notify::new(),
             writing: Mutex::default(),
             health,
+            reports: Mutex::default(),
             born,
         })
     }
@@ -186,13 +178,6 @@ impl Life {
         self.endings.max_capacity() - self.endings.capacity()
     }
 
-    /// A loop is at work on something, until this is dropped: should it take long, health tells.
-    pub(super) fn at_work(&self, what: &'static str) -> AtWork<'_> {
-        let mut troubles = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        troubles.at_work.insert(what, Instant::now());
-        AtWork { life: self, what }
-    }
-
     /// Hands what became of a job to the finisher; waits while that is behind.
     pub(super) async fn finish(&self, ending: Ending) {
         ending.held.end();
@@ -202,24 +187,6 @@ impl Life {
 
     pub(super) fn bill(&self, bill: Bill) {
         self.bills.lock().unwrap_or_else(PoisonError::into_inner).push(bill);
-    }
-
-    /// Notes what goes wrong; says so in the log when it begins.
-    pub(super) fn trouble(&self, doing: &'static str, error: &Error) {
-        let chain = error.chain();
-        let mut troubles = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        if troubles.now.get(doing) != Some(&chain) {
-            tracing::warn!(executor = %self.plan.name, doing, error = %chain, "the executor has trouble and goes on trying");
-            troubles.now.insert(doing, chain);
-        }
-    }
-
-    /// Notes that something works (again).
-    pub(super) fn fine(&self, doing: &'static str) {
-        let mut troubles = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        if !troubles.now.is_empty() && troubles.now.remove(doing).is_some() {
-            tracing::info!(executor = %self.plan.name, doing, "works again");
-        }
     }
 
     /// Runs a loop until it returns. One that panics is begun anew: nothing dies silently.
@@ -235,19 +202,6 @@ impl Life {
             self.health.lock().unwrap_or_else(PoisonError::into_inner).restarts += 1;
             backoff.wait().await;
         }
-    }
-}
-
-/// Something that a loop is at work on.
-pub(super) struct AtWork<'a> {
-    life: &'a Life,
-    what: &'static str,
-}
-
-impl Drop for AtWork<'_> {
-    fn drop(&mut self) {
-        let mut troubles = self.life.health.lock().unwrap_or_else(PoisonError::into_inner);
-        troubles.at_work.remove(self.what);
     }
 }
 

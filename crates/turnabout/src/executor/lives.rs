@@ -8,8 +8,9 @@ use futures_util::FutureExt;
 use uuid::Uuid;
 
 use super::handle::Control;
+use super::health::Troubles;
 use super::identity;
-use super::life::{Backoff, Life, Troubles};
+use super::life::{Backoff, Life};
 use super::shutdown::{self, End};
 use crate::error::{Error, Result};
 use crate::store::IdLock;
@@ -39,9 +40,8 @@ pub(super) async fn run(control: Arc<Control>, life: Arc<Life>, id: Option<Box<d
     if let Err(panic) = lived {
         let message = crate::error::panic_message(&*panic);
         tracing::error!(message, "the executor panicked and has ended; restart the program");
-        let mut troubles = control.health.lock().unwrap_or_else(PoisonError::into_inner);
-        troubles.registered = false;
-        troubles.now.insert("living", format!("it panicked: {message}"));
+        set_unregistered(&control.health);
+        control.life().collapsed(&message);
     }
     drop(id);
     control.done.send_replace(true);
@@ -105,7 +105,6 @@ async fn reborn(control: &Control, last: &Life, former: &mut Former) -> Option<A
         };
         match registered {
             Ok(()) => {
-                life.fine("registering");
                 written(last).await;
                 match identity::reap_former(&life.plan, &former.stopped).await {
                     Ok(()) => {
@@ -120,7 +119,8 @@ async fn reborn(control: &Control, last: &Life, former: &mut Former) -> Option<A
             Err(error) => {
                 // It may be registered all the same.
                 former.push(life.incarnation, true);
-                life.trouble("registering", &error);
+                // The last life is asked how it is until there is another one.
+                last.trouble("registering", &error);
                 backoff.wait().await;
             }
         }

@@ -4,7 +4,7 @@
 //! that a job has ended sees its whole log.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::AcqRel;
+use std::sync::atomic::Ordering::{AcqRel, Release};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -49,7 +49,11 @@ impl Logger {
         self.next = now + PERIOD;
         match write(life, &life.hand.all()).await {
             Ok(()) => self.backoff.reset(),
-            Err(_) => self.pause = now + self.backoff.step(),
+            Err(_) => {
+                // Lines that wait are tried again, also if none is added.
+                news.lines.store(true, Release);
+                self.pause = now + self.backoff.step();
+            }
         }
     }
 }
@@ -65,6 +69,7 @@ pub(super) async fn finish(life: &Life, ended: impl Iterator<Item = &Arc<Held>>)
     while let Err(error) = write(life, &held).await {
         if !error.is_transient() {
             tracing::warn!(error = %error.chain(), "the last lines of some jobs could not be stored");
+            life.fine("storing logs");
             return;
         }
         backoff.wait().await;

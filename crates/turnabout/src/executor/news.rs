@@ -35,6 +35,11 @@ pub(super) async fn tell(life: Arc<Life>) {
     let mut size = life.hand.size.subscribe();
     let (mut reporter, mut logger) = (Reporter::new(), Logger::new());
     loop {
+        if *size.borrow() == 0 {
+            // Nobody is left who has something to tell.
+            life.fine("reporting progress");
+            life.fine("storing logs");
+        }
         // The sender lives in `life`, so waiting cannot fail.
         let _ = size.wait_for(|held| *held > 0).await;
         tokio::join!(reporter.look(&life), logger.look(&life));

@@ -17,6 +17,8 @@ const BATCH: usize = 1000;
 /// When to write next.
 pub(super) struct Reporter {
     next: Instant,
+    /// The last time: whether or not there is news, the store is tried again.
+    failed: bool,
     backoff: Backoff,
 }
 
@@ -24,6 +26,7 @@ impl Reporter {
     pub(super) fn new() -> Self {
         Self {
             next: Instant::now(),
+            failed: false,
             backoff: Backoff::for_store(),
         }
     }
@@ -31,10 +34,11 @@ impl Reporter {
     /// Writes what has changed, if it is time and there is anything.
     pub(super) async fn look(&mut self, life: &Life) {
         let now = Instant::now();
-        if now < self.next || !life.hand.news.progress.swap(false, AcqRel) {
+        if now < self.next || !(life.hand.news.progress.swap(false, AcqRel) || self.failed) {
             return;
         }
-        if report(life).await {
+        self.failed = !report(life).await;
+        if !self.failed {
             self.backoff.reset();
             self.next = now + PERIOD;
         } else {
@@ -52,6 +56,9 @@ async fn report(life: &Life) -> bool {
         .filter_map(|held| held.report())
         .collect();
     let mut told = true;
+    if reports.is_empty() {
+        life.fine("reporting progress");
+    }
     for portion in reports.chunks(BATCH) {
         match life.store.report(life.incarnation, portion.to_vec()).await {
             Ok(()) => life.fine("reporting progress"),

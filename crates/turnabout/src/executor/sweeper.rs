@@ -111,19 +111,22 @@ async fn sweep(life: &Life, expire: bool) -> Result<()> {
 
 /// Tidies up now and then: what is kept long enough goes, and jobs whose executor does not exist come back.
 pub(super) async fn tidy(life: Arc<Life>) {
+    let mut backoff = Backoff::for_store();
     loop {
-        if let Err(error) = life.store.reap(Uuid::nil(), 0).await {
-            life.trouble("reaping", &error);
+        let orphans = life.store.reap(Uuid::nil(), 0).await;
+        let pruned = life.store.prune().await;
+        if let Ok(jobs @ 1..) = pruned {
+            tracing::debug!(jobs, "forgot jobs that ended long ago");
         }
-        match life.store.prune().await {
-            Ok(jobs) => {
-                life.fine("pruning");
-                if jobs > 0 {
-                    tracing::debug!(jobs, "forgot jobs that ended long ago");
-                }
-            }
-            Err(error) => life.trouble("pruning", &error),
+        let (found, forgotten) = (
+            life.note("looking for orphans", &orphans),
+            life.note("pruning", &pruned),
+        );
+        if !found || !forgotten {
+            backoff.wait().await;
+            continue;
         }
+        backoff.reset();
         // Executors started together should not all tidy up together.
         life.store
             .clock()

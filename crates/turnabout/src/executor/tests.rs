@@ -7,6 +7,7 @@ mod counting;
 mod drain;
 mod fairness;
 mod handlers;
+mod health;
 mod history;
 mod hooks;
 mod identity;

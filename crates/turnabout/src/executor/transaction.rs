@@ -26,7 +26,11 @@ pub(super) async fn begin(life: &Life, held: &Held, isolation: Isolation) -> Opt
     let mut backoff = Backoff::for_store();
     loop {
         let begun = tokio::select! {
-            () = held.token.cancelled() => return None,
+            () = held.token.cancelled() => {
+                // Whoever still tries says so again.
+                life.fine("beginning a transaction");
+                return None;
+            }
             begun = async { transactions(life)?.begin(held.job.id, isolation).await } => begun,
         };
         match begun {
@@ -37,7 +41,7 @@ pub(super) async fn begin(life: &Life, held: &Held, isolation: Isolation) -> Opt
             Err(error) => {
                 life.trouble("beginning a transaction", &error);
                 tokio::select! {
-                    () = held.token.cancelled() => return None,
+                    () = held.token.cancelled() => {}
                     () = backoff.wait() => {}
                 }
             }

@@ -50,6 +50,14 @@ impl Open {
         self
     }
 
+    /// Where to listen for messages from other processes (`PostgreSQL` only): a way to the server itself, past a pooler like
+    /// `PgBouncer` that hands out connections by the transaction and delivers no messages. Without it, executors behind such a
+    /// pooler look for jobs every second.
+    pub fn listen_url(mut self, url: impl Into<String>) -> Self {
+        self.options.listen_at(url);
+        self
+    }
+
     /// Where time comes from: for tests.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.options.clock = clock;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use async_trait::async_trait;
-use deadpool_postgres::{Object, Pool, RecyclingMethod};
+use deadpool_postgres::{Pool, RecyclingMethod};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::broadcast;
@@ -26,6 +26,7 @@ use crate::lifecycle::Event;
 use crate::turn::Name;
 
 mod change;
+mod client;
 mod connect;
 mod executors;
 mod feed;
@@ -40,7 +41,9 @@ mod listen;
 mod log;
 mod migrate;
 mod overview;
+mod pooler;
 mod prune;
+mod quota;
 mod read;
 mod report;
 mod rows;
@@ -57,10 +60,12 @@ pub(crate) mod tls;
 mod transactions;
 mod waker;
 
-use connect::{failed, no_connection};
+use client::Describer;
+use connect::failed;
 use holds::Holds;
 use insert::together::Together;
 use listen::Listener;
+use quota::Quota;
 use sql::Sql;
 use standby::Standby;
 use timeouts::{LONG_TIMEOUT, TIMEOUT};
@@ -74,6 +79,10 @@ pub struct PostgresStore {
     pulse: Pool,
     /// The connections of handlers' transactions, which may be busy for long.
     handlers: Pool,
+    /// Behind a pooler that hands out sessions by the transaction: who knows the types of statements, which have no names.
+    describer: Option<Arc<Describer>>,
+    /// How many connections there may be.
+    quota: Quota,
     /// How further connections are encrypted.
     tls: Tls,
     sql: Sql,
@@ -110,34 +119,44 @@ impl PostgresStore {
     /// Opens the store: connects, brings the schema up to date, begins to listen.
     pub async fn open(url: &str, options: StoreOptions) -> Result<Arc<Self>> {
         sql::check_schema(&options.schema)?;
-        let (config, tls) = connect::config(url)?;
+        let (config, tls, pooler) = connect::config(url)?;
         let name = connect::name(&config);
-        migrate::prepare(&config, &tls, &options.schema, &name).await?;
+        let server = migrate::prepare(&config, &tls, pooler, &options.schema, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
         let watched = Arc::new(tokio::sync::Notify::new());
-        let listener = Listener::open(
-            (config.clone(), tls.clone()),
-            &options.schema,
-            signals.clone(),
-            Arc::clone(&watched),
-        );
+        let listens = match &options.listen_url {
+            Some(url) => connect::config(&url.0).map(|(config, tls, _)| Some((config, tls)))?,
+            None => (!server.pooled).then(|| (config.clone(), tls.clone())),
+        };
+        let listener = match listens {
+            Some(way) => Listener::open(way, &options.schema, signals.clone(), Arc::clone(&watched)),
+            None => Listener::none(Arc::clone(&watched)),
+        };
         let (feed, hints) = feed::Feed::new();
         let sql = Sql::new(&options.schema);
-        let warm_up = connect::warm_up(sql.reserve.clone());
-        let pool = connect::pool(
-            &config,
-            &tls,
-            timeouts::pooled(&options),
-            RecyclingMethod::Fast,
-            Some(warm_up),
-        )?;
-        let pulse = connect::pool(&config, &tls, 2, RecyclingMethod::Fast, None)?;
+        let quota = Quota::new(options.connections, (!server.pooled).then_some(server.connections));
+        let describer = if server.pooled {
+            Some(Describer::of(&sql, &config, &tls).await?)
+        } else {
+            None
+        };
+        // Behind a pooler there is no session to prepare or to clean.
+        let warm_up = (!server.pooled).then(|| connect::warm_up(sql.reserve.clone()));
+        let pool = connect::pool(&config, &tls, quota.pooled(), RecyclingMethod::Fast, warm_up)?;
+        let pulse = connect::pool(&config, &tls, 1, RecyclingMethod::Fast, None)?;
         // As many as handlers may ask for at a time, see `offer_transactions`. Handlers may leave things behind.
-        let handlers = connect::pool(&config, &tls, 0, RecyclingMethod::Clean, None)?;
+        let clean = if server.pooled {
+            RecyclingMethod::Fast
+        } else {
+            RecyclingMethod::Clean
+        };
+        let handlers = connect::pool(&config, &tls, 0, clean, None)?;
         let store = Arc::new_cyclic(|me| Self {
             pool,
             pulse,
             handlers,
+            describer,
+            quota,
             tls,
             sql,
             options,
@@ -167,21 +186,6 @@ impl PostgresStore {
     /// The schema that the tables are in.
     pub(crate) fn schema(&self) -> &str {
         &self.options.schema
-    }
-
-    async fn client(&self) -> Result<Object> {
-        match self.pool.get().await {
-            Err(error) if connect::refusal(&error).is_some() => self.make_do(error).await,
-            got => got.map_err(no_connection),
-        }
-    }
-
-    /// A second connection for one who holds one already: only if one is free, since two who wait for each other's
-    /// would wait for long.
-    async fn spare_client(&self) -> Option<Object> {
-        let mut timeouts = self.pool.timeouts();
-        timeouts.wait = Some(std::time::Duration::ZERO);
-        self.pool.timeout_get(&timeouts).await.ok()
     }
 
     /// The server's time, as near as this machine can tell.
@@ -221,6 +225,7 @@ impl PostgresStore {
 
     /// An executor goes: so does what is remembered of it.
     fn forget_executor(&self, executor: Uuid) {
+        self.quota.went(executor);
         self.holds.drop(executor);
     }
 }

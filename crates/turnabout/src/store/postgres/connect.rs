@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, QueueMode, RecyclingMethod, Runtime,
+    Hook, HookError, Manager, ManagerConfig, Pool, PoolError, QueueMode, RecyclingMethod, Runtime,
 };
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Config, Row, Statement};
+use tokio_postgres::{Config, Row};
 
+use super::client::{Object, Statement};
+use super::pooler::Pooler;
 use super::tls::{Tls, Wanted};
 use crate::error::{Error, Result};
 
@@ -24,13 +26,14 @@ const PEEK_TIMEOUT: &str = "2s";
 const IDLE_TIMEOUT: &str = "10s";
 
 /// Parses a URL. Never puts it into an error: it may hold a password.
-pub(super) fn config(url: &str) -> Result<(Config, Tls)> {
+pub(super) fn config(url: &str) -> Result<(Config, Tls, Pooler)> {
     let wrong = |hint: &str, cause| Error::Open {
         store: "the PostgreSQL store".to_owned(),
         hint: hint.to_owned(),
         cause,
     };
-    let wanted = Wanted::of(url).map_err(|hint| wrong(&hint, None))?;
+    let (pooler, url) = Pooler::of(url).map_err(|hint| wrong(&hint, None))?;
+    let wanted = Wanted::of(&url).map_err(|hint| wrong(&hint, None))?;
     let mut config: Config = wanted.url.parse().map_err(|e: tokio_postgres::Error| {
         wrong(
             "the URL should look like postgres://user:password@host:5432/database",
@@ -54,7 +57,7 @@ pub(super) fn config(url: &str) -> Result<(Config, Tls)> {
     if config.get_hosts().len() > 1 && config.get_target_session_attrs() == TargetSessionAttrs::Any {
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
     }
-    Ok((config, tls))
+    Ok((config, tls, pooler))
 }
 
 /// A database by host and name, for messages: no user, no password.
@@ -83,7 +86,7 @@ pub(super) fn name(config: &Config) -> String {
 pub(super) fn pool(
     config: &Config,
     tls: &Tls,
-    connections: u32,
+    connections: usize,
     recycling_method: RecyclingMethod,
     warm_up: Option<Hook>,
 ) -> Result<Pool> {
@@ -93,7 +96,7 @@ pub(super) fn pool(
         builder = builder.post_create(warm_up);
     }
     builder
-        .max_size(connections as usize)
+        .max_size(connections)
         // What was used last has its statements prepared and its tables at hand.
         .queue_mode(QueueMode::Lifo)
         .wait_timeout(Some(WAIT))
@@ -242,6 +245,15 @@ pub(super) fn no_connection(error: PoolError) -> Error {
         transient: true,
         cause,
     }
+}
+
+/// What to do about a server that cannot be reached.
+pub(super) fn hint(error: &tokio_postgres::Error) -> &'static str {
+    if is_refused(error) {
+        return "the server accepts no more connections: let each process have fewer (`connections`), run fewer processes, or \
+                raise max_connections there";
+    }
+    super::tls::hint(error)
 }
 
 /// The server's own words, if that is why a pool has no connection to give: the server accepts no more.

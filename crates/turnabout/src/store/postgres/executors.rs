@@ -73,8 +73,7 @@ impl PostgresStore {
             .map(|task| task.name.as_str())
             .collect();
         self.limit_tasks(&limited).await?;
-        // A heartbeat must never wait for a connection: it is there from the beginning.
-        drop(self.pulse.get().await.map_err(no_connection)?);
+        self.have_connections().await?;
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
         let slots = executor.slots as i32;
@@ -126,14 +125,18 @@ impl PostgresStore {
             .await
             .map_err(&failed)?;
         }
-        tx.commit().await.map_err(&failed)
+        let executors = tx.query(&self.sql.peers, &[]).await.map_err(&failed)?.len();
+        tx.commit().await.map_err(&failed)?;
+        self.quota.came(executor.incarnation);
+        self.share_connections(executors);
+        Ok(())
     }
 
     pub(super) async fn beat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
         let failed = failed("keeping the lease");
         // Whoever waits for this gives up in time for another try, which must not get the same connection.
         let doubt = Doubt::about(&self.pulse);
-        let client = self.pulse.get().await.map_err(no_connection)?;
+        let client = self.wrapped(self.pulse.get().await.map_err(no_connection)?);
         let now = self.options.clock.manual();
         let echo = self.listener.beat();
         let (update, drop_holds, sweep, held, peers) = (
@@ -169,7 +172,8 @@ impl PostgresStore {
         if let Some(row) = &updated {
             self.watched_until(row.try_get(1).ok());
         }
-        let held = held.map_err(&failed)?;
+        let (held, peers) = (held.map_err(&failed)?, peers.map_err(&failed)?);
+        self.share_connections(peers.len());
         let in_hand = |row: &Row| Some((JobId(row.get::<_, Option<Uuid>>(0)?), row.get(1), row.get(2)));
         let full: HashSet<i64> = held.iter().filter_map(in_hand).map(|(_, claim, _)| claim).collect();
         let empty = held.iter().filter(|row| in_hand(row).is_none());
@@ -179,11 +183,7 @@ impl PostgresStore {
             alive: updated.is_some(),
             draining: updated.as_ref().is_some_and(|row| row.get(0)),
             held: held.iter().filter_map(in_hand).collect(),
-            peers: peers
-                .map_err(&failed)?
-                .iter()
-                .map(|row| (row.get(0), row.get(1)))
-                .collect(),
+            peers: peers.iter().map(|row| (row.get(0), row.get(1))).collect(),
         })
     }
 

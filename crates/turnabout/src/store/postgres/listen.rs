@@ -54,7 +54,8 @@ pub(super) type Commands = mpsc::Sender<Command>;
 pub(super) struct Listener {
     commands: Commands,
     hearing: Arc<Hearing>,
-    task: tokio::task::AbortHandle,
+    /// `None`: there is no connection, and there will be none.
+    task: Option<tokio::task::AbortHandle>,
 }
 
 /// What is known about what is heard.
@@ -78,6 +79,20 @@ struct Hearing {
 }
 
 impl Hearing {
+    fn new(watched: Arc<Notify>, deaf: bool) -> Self {
+        Self {
+            mark: Uuid::new_v4(),
+            sent: AtomicU64::new(0),
+            heard: watch::Sender::new(0),
+            there: watch::Sender::new(false),
+            missing: Mutex::default(),
+            deaf: AtomicBool::new(deaf),
+            asleep: AtomicBool::new(false),
+            watched,
+            ids: Ids::default(),
+        }
+    }
+
     fn missing(&self) -> MutexGuard<'_, Option<(u64, Instant)>> {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -98,17 +113,7 @@ impl Listener {
         watched: Arc<Notify>,
     ) -> Self {
         let (commands, received) = mpsc::channel(64);
-        let hearing = Arc::new(Hearing {
-            mark: Uuid::new_v4(),
-            sent: AtomicU64::new(0),
-            heard: watch::Sender::new(0),
-            there: watch::Sender::new(false),
-            missing: Mutex::default(),
-            deaf: AtomicBool::new(false),
-            asleep: AtomicBool::new(false),
-            watched,
-            ids: Ids::default(),
-        });
+        let hearing = Arc::new(Hearing::new(watched, false));
         let listener = ListenTask {
             config,
             channel: schema.to_owned(),
@@ -128,11 +133,20 @@ impl Listener {
                 tokio::time::sleep(AGAIN).await;
             }
         });
-        let task = task.abort_handle();
+        let task = Some(task.abort_handle());
         Self {
             commands,
             hearing,
             task,
+        }
+    }
+
+    /// Does not listen at all: a pooler would deliver nothing, and keep our locks for others.
+    pub(super) fn none(watched: Arc<Notify>) -> Self {
+        Self {
+            commands: mpsc::channel(1).0,
+            hearing: Arc::new(Hearing::new(watched, true)),
+            task: None,
         }
     }
 
@@ -163,6 +177,9 @@ impl Listener {
 
     /// Waits for the connection; says whether it is there.
     pub(super) async fn is_there(&self, timeout: Duration) -> bool {
+        if self.task.is_none() {
+            return false;
+        }
         let mut there = self.hearing.there.subscribe();
         tokio::time::timeout(timeout, there.wait_for(|there| *there))
             .await
@@ -184,8 +201,10 @@ impl Listener {
             .is_ok()
     }
 
-    /// The message for a heartbeat. If the last one has not arrived by now, none does, and another connection is tried.
-    pub(super) fn beat(&self) -> String {
+    /// The message for a heartbeat, if anyone listens. If the last one has not arrived by now, none does, and another
+    /// connection is tried.
+    pub(super) fn beat(&self) -> Option<String> {
+        self.task.as_ref()?;
         let deaf = self.hearing.missing().is_some_and(|(_, since)| since.elapsed() > LATE);
         let before = self.hearing.deaf.swap(deaf, Relaxed);
         match (before, deaf) {
@@ -197,7 +216,7 @@ impl Listener {
             (true, true) if *self.hearing.heard.borrow() > 0 => drop(self.commands.try_send(Command::Renew)),
             _ => {}
         }
-        self.next_echo().1
+        Some(self.next_echo().1)
     }
 
     /// Whether what others announce is heard.
@@ -208,7 +227,9 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
     }
 }
 

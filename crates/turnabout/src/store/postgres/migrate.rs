@@ -1,7 +1,8 @@
 //! Migrations: numbered files, applied under a lock.
 
-use tokio_postgres::{Client, Config};
+use tokio_postgres::{Client, Config, SimpleQueryMessage};
 
+use super::pooler::{Pooler, Probe};
 use super::sql::in_schema;
 use super::tls::Tls;
 use crate::error::{Error, Result};
@@ -22,20 +23,44 @@ pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
 /// The oldest program (by the newest schema that it knows) that can work with the newest schema.
 const OLDEST_PROGRAM: i64 = 1;
 
+/// What the first connection has found out about the server.
+pub(super) struct Server {
+    /// Whether a pooler that hands out sessions by the transaction stands before it.
+    pub(super) pooled: bool,
+    /// How many connections it accepts, as far as we may use them.
+    pub(super) connections: u32,
+}
+
 /// Connects once, outside the pool, to bring the schema up to date; errors here are what a new user sees first.
-pub(super) async fn prepare(config: &Config, tls: &Tls, schema: &str, name: &str) -> Result<()> {
-    let (mut client, connection) = config.connect(tls.clone()).await.map_err(|e| Error::Open {
+pub(super) async fn prepare(config: &Config, tls: &Tls, pooler: Pooler, schema: &str, name: &str) -> Result<Server> {
+    let failed = super::connect::failed("asking what server this is");
+    let refused = |e: tokio_postgres::Error| Error::Open {
         store: name.to_owned(),
-        hint: super::tls::hint(&e).to_owned(),
+        hint: super::connect::hint(&e).to_owned(),
         cause: Some(Box::new(e)),
-    })?;
+    };
+    let probe = (pooler == Pooler::Unknown).then(Probe::new);
+    let asked = match &probe {
+        Some(probe) => probe.ask(config).connect(tls.clone()).await,
+        None => config.connect(tls.clone()).await,
+    };
+    let (mut pooled, asked) = match asked {
+        Err(error) if probe.is_some() && Probe::is_refused(&error) => (true, config.connect(tls.clone()).await),
+        asked => (pooler == Pooler::Transaction, asked),
+    };
+    let (mut client, connection) = asked.map_err(refused)?;
     let connection = tokio::spawn(connection);
-    let row = client
-        .query_one("select current_setting('server_version_num')::int", &[])
-        .await;
-    let version: i32 = row
-        .map_err(super::connect::failed("asking for the server's version"))?
-        .get(0);
+    if let Some(probe) = probe.filter(|_| !pooled) {
+        pooled = !probe.is_answered(&client).await.map_err(&failed)?;
+    }
+    let numbers = numbers(&client).await.map_err(&failed)?;
+    let [version, most, reserved] = numbers[..] else {
+        return Err(Error::Store {
+            doing: "asking what server this is",
+            cause: "it did not say".into(),
+            transient: false,
+        });
+    };
     if version < 140_000 {
         return Err(Error::Open {
             store: name.to_owned(),
@@ -49,7 +74,31 @@ pub(super) async fn prepare(config: &Config, tls: &Tls, schema: &str, name: &str
     migrate(&mut client, schema, name).await?;
     drop(client);
     let _ = connection.await;
-    Ok(())
+    if pooled {
+        tracing::info!("behind a pooler: nothing is prepared, and without listen-url jobs are looked for every second");
+    }
+    let connections = most.saturating_sub(reserved);
+    Ok(Server { pooled, connections })
+}
+
+/// The server's version, how many connections it accepts, and how many of these are not for us. Asked for without a
+/// prepared statement.
+async fn numbers(client: &Client) -> Result<Vec<u32>, tokio_postgres::Error> {
+    let settings = [
+        "server_version_num",
+        "max_connections",
+        "superuser_reserved_connections",
+    ];
+    let settings = settings.map(|name| format!("current_setting('{name}')"));
+    let answer = client.simple_query(&format!("select {}", settings.join(", "))).await?;
+    let row = answer.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    Ok(row
+        .into_iter()
+        .flat_map(|row| (0..row.len()).filter_map(|column| row.get(column)?.parse().ok()))
+        .collect())
 }
 
 /// Brings the schema up to date, or refuses if it is too new for this program.

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use deadpool_postgres::Object;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::client::Object;
 use super::connect::{Mode, Tx, failed};
 use super::sql::in_schema;
 use crate::clock;
@@ -228,6 +228,9 @@ impl PostgresStore {
     /// Runs commands that wait for those who read history (but stand in nobody's way meanwhile), for a while. Says
     /// whether all went through.
     async fn patiently(&self, commands: &[String]) -> Result<bool> {
+        if self.pooled() {
+            return self.at_once(commands).await;
+        }
         // A connection that is not used again: should we be dropped in between, nobody inherits the setting.
         let client = Object::take(self.client().await?);
         let mut outcome = client.batch_execute("set lock_timeout = '2s'").await;
@@ -238,6 +241,22 @@ impl PostgresStore {
         }
         if let Err(error) = &outcome {
             tracing::warn!(error = %crate::error::chain(error), "history is in use; its oldest day goes later");
+        }
+        Ok(outcome.is_ok())
+    }
+
+    /// The same behind a pooler, where a setting lasts for a transaction, in which nothing can be detached concurrently: those
+    /// who come meanwhile wait, but only for a moment.
+    async fn at_once(&self, commands: &[String]) -> Result<bool> {
+        let tx = Tx::on(self.client().await?);
+        let commands = commands.join("; ").replace(" concurrently", "");
+        let commands = format!("begin; set local lock_timeout = '100ms'; {commands}; commit");
+        let outcome = tx.client().batch_execute(&in_schema(&commands, self.schema())).await;
+        match &outcome {
+            Ok(()) => drop(tx.finish()),
+            Err(error) => {
+                tracing::warn!(error = %crate::error::chain(error), "history is in use; its oldest day goes later");
+            }
         }
         Ok(outcome.is_ok())
     }

@@ -5,9 +5,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::Object;
 
 use super::PostgresStore;
+use super::client::Object;
 use super::connect::{Mode, Tx, failed};
 use super::timeouts::{LONG_TIMEOUT, TIMEOUT};
 use crate::error::Result;

@@ -9,6 +9,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::client::Statement;
 use super::connect::{Mode, Tx, failed, missing_day};
 use crate::error::Result;
 use crate::job::{Described, JobId, State};
@@ -214,7 +215,7 @@ impl PostgresStore {
     async fn finish(
         &self,
         tx: &Tx,
-        statement: &tokio_postgres::Statement,
+        statement: &Statement,
         executor: Option<Uuid>,
         jobs: &[&Settle],
     ) -> Result<(Option<Vec<Uuid>>, bool), tokio_postgres::Error> {
@@ -271,7 +272,7 @@ impl PostgresStore {
     pub(super) async fn give_back(
         &self,
         tx: &Tx,
-        statement: &tokio_postgres::Statement,
+        statement: &Statement,
         executor: Option<Uuid>,
         jobs: &[&Settle],
         fresh: bool,

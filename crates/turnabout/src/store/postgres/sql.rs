@@ -36,6 +36,11 @@ macro_rules! statements {
             pub(super) fn new(schema: &str) -> Self {
                 Self { $($name: in_schema(include_str!(concat!("sql/", stringify!($name), ".sql")), schema)),+ }
             }
+
+            /// All of them.
+            pub(super) fn all(&self) -> Vec<&str> {
+                vec![$(&self.$name),+]
+            }
         }
     };
 }

@@ -9,12 +9,12 @@
 use std::collections::BTreeSet;
 use std::sync::{MutexGuard, PoisonError};
 
-use deadpool_postgres::Object;
 use foldhash::HashMap;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use super::client::Object;
 use super::connect::{Mode, Tx, failed};
 use super::{PostgresStore, rows};
 use crate::error::{Error, Result};

@@ -13,6 +13,7 @@ mod interleavings;
 mod many;
 mod opening;
 mod plans;
+mod pooler;
 mod schedules;
 mod schema;
 mod snapshot;

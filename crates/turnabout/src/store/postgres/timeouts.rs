@@ -3,13 +3,12 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use deadpool_postgres::{Object, Pool, PoolError};
+use deadpool_postgres::Pool;
 use tokio_postgres::error::SqlState;
 
 use super::PostgresStore;
-use super::connect::{is_deadlock, no_connection};
+use super::connect::is_deadlock;
 use crate::error::{Error, Result};
-use crate::store::StoreOptions;
 
 /// A verb that takes longer gets no answer any more: its connection is dead, or the server is.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
@@ -49,19 +48,6 @@ impl PostgresStore {
         }
     }
 
-    /// The server accepts no more connections: we get by with those that there are, if there are any.
-    pub(super) async fn make_do(&self, refused: PoolError) -> Result<Object> {
-        let have = self.pool.status().size;
-        if have == 0 {
-            return Err(no_connection(refused));
-        }
-        if self.pool.status().max_size > have {
-            tracing::warn!(have, error = %no_connection(refused).chain(), "going on with fewer connections");
-            self.pool.resize(have);
-        }
-        self.pool.get().await.map_err(no_connection)
-    }
-
     /// Closes connections that nobody uses; they are made again when needed.
     pub(super) fn close_idle(&self) {
         close_idle(&self.pool);
@@ -86,11 +72,6 @@ impl PostgresStore {
     }
 }
 
-/// How many connections of those that a process may have are for everything but listening and heartbeats.
-pub(super) fn pooled(options: &StoreOptions) -> u32 {
-    options.connections.max(4) - 2
-}
-
 /// Closes connections that nobody has used for a while, but for two; and lets the pool grow again after the server refused
 /// some.
 pub(super) async fn trim(store: Weak<PostgresStore>) {
@@ -102,7 +83,7 @@ pub(super) async fn trim(store: Weak<PostgresStore>) {
             kept += 1;
             kept <= 2 || metrics.last_used() < UNUSED
         });
-        store.pool.resize(pooled(&store.options) as usize);
+        store.pool.resize(store.quota.pooled());
     }
 }
 

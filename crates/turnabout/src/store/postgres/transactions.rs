@@ -51,7 +51,7 @@ impl PostgresStore {
             Isolation::RepeatableRead => "repeatable read",
             Isolation::Serializable => "serializable",
         };
-        let client = self.handlers.get().await.map_err(no_connection)?;
+        let client = self.wrapped(self.handlers.get().await.map_err(no_connection)?);
         // Begun by hand, since it outlives this call. The mark goes with the transaction: at its end we see whether it is
         // still the same one. A machine that vanishes must not hold its locks for hours.
         let begin = format!(
@@ -62,7 +62,7 @@ impl PostgresStore {
         let tx = Tx::on(client);
         tx.client().batch_execute(&begin).await.map_err(&failed)?;
         let client = tx.finish().ok_or(Error::LeaseLost)?;
-        Ok(Transaction::begun(client, self.tls.clone()))
+        Ok(Transaction::begun(client.into_inner(), self.tls.clone()))
     }
 
     pub(super) async fn end_within(
@@ -73,7 +73,7 @@ impl PostgresStore {
     ) -> Result<Settled> {
         let failed = failed("committing a handler's transaction");
         // Dropped before its end, it closes the connection, which rolls everything back.
-        let tx = Tx::on(transaction.take().await?);
+        let tx = Tx::on(self.wrapped(transaction.take().await?));
         tx.client()
             .batch_execute(&format!("set local statement_timeout = '30s'; {HOT}"))
             .await

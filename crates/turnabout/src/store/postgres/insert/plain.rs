@@ -4,12 +4,12 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use deadpool_postgres::Object;
 use jiff::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use super::super::client::Object;
 use super::super::connect::{failed, is_transient};
 use super::super::standby::IdleTake;
 use super::super::{PostgresStore, rows};

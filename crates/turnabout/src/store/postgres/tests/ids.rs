@@ -89,7 +89,7 @@ async fn messages_to_oneself_tell_whether_others_are_heard(place: &Place) {
     // One that arrives makes it good; perhaps not the next one, since another connection is tried.
     let mut heard = false;
     while !heard {
-        let echo = store.listener.beat();
+        let echo = store.listener.beat().expect("it listens");
         store.run("testing", &store.sql.notify, &[&echo]).await.expect("sent");
         let number = echo.rsplit(' ').next().and_then(|n| n.parse().ok()).expect("a number");
         heard = store.listener.has_heard(number, Duration::from_secs(1)).await;

@@ -22,9 +22,8 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Configuration, ExecutorInfo, Executors, Leg, LogEnd, LogLines, NewJob, Occupied, OwedHooks,
-    Promoted, Report, Reporting, Schedules, Setting, Settle, Settled, Signal, Stood, Store, StoreOptions, Submitted,
-    Take, Taken, Transactions, Wake, Which,
+    Beat, Changed, Configuration, ExecutorInfo, Executors, Leg, NewJob, Occupied, OwedHooks, Promoted, Schedules,
+    Setting, Settle, Settled, Signal, Stood, Store, StoreOptions, Submitted, Take, Taken, Transactions, Wake, Which,
 };
 use crate::clock::{Clock, after};
 use crate::error::Result;
@@ -393,28 +392,6 @@ impl Executors for Model {
 impl Wake for Model {
     fn signals(&self) -> broadcast::Receiver<Signal> {
         self.signals.subscribe()
-    }
-}
-
-#[async_trait]
-impl Reporting for Model {
-    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
-        self.note_progress(executor, reports);
-        Ok(())
-    }
-
-    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
-        self.write_logs(executor, logs);
-        Ok(())
-    }
-
-    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
-        let tables = self.tables();
-        Ok(jobs.iter().map(|job| tables.log_end(*job)).collect())
-    }
-
-    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
-        Ok(self.tables().lines(job, after, limit as usize))
     }
 }
 

@@ -2,17 +2,41 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::claim::Fence;
 use super::{Model, Tables};
 use crate::clock::after;
+use crate::error::Result;
 use crate::hook::{Hooks, Owed};
 use crate::job::{Attempt, Claim, Described, Job, JobId};
 use crate::lifecycle::{Change, attempt_to_keep};
 use crate::log::Line;
-use crate::store::{ATTEMPTS_KEPT, LogEnd, LogLines, Report, Signal};
+use crate::store::{ATTEMPTS_KEPT, LogEnd, LogLines, Report, Reporting, Signal};
+
+#[async_trait]
+impl Reporting for Model {
+    async fn report(&self, executor: Uuid, reports: Vec<Report>) -> Result<()> {
+        self.note_progress(executor, reports);
+        Ok(())
+    }
+
+    async fn log(&self, executor: Uuid, logs: Vec<LogLines>) -> Result<()> {
+        self.write_logs(executor, logs);
+        Ok(())
+    }
+
+    async fn log_ends(&self, jobs: &[JobId]) -> Result<Vec<LogEnd>> {
+        let tables = self.tables();
+        Ok(jobs.iter().map(|job| tables.log_end(*job)).collect())
+    }
+
+    async fn lines(&self, job: JobId, after: i64, limit: u32) -> Result<Vec<Line>> {
+        Ok(self.tables().lines(job, after, limit as usize))
+    }
+}
 
 impl Model {
     /// Hooks that are owed, given to whoever runs them for a while.

@@ -38,7 +38,7 @@ enum Chaos {
         #[arg(long)]
         folder: Option<PathBuf>,
     },
-    /// Many worker processes on a PostgreSQL that accepts a certain number of connections.
+    /// Many worker processes on a `PostgreSQL` that accepts a certain number of connections.
     Crowd {
         /// Worker processes.
         #[arg(long, default_value_t = 20)]

@@ -41,7 +41,7 @@ pub(super) async fn run(control: Arc<Control>, life: Arc<Life>, id: Option<Box<d
         let message = crate::error::panic_message(&*panic);
         tracing::error!(message, "the executor panicked and has ended; restart the program");
         set_unregistered(&control.health);
-        control.life().collapsed(&message);
+        control.life().collapsed(message);
     }
     drop(id);
     control.done.send_replace(true);

@@ -47,13 +47,12 @@ impl Logger {
             return;
         }
         self.next = now + PERIOD;
-        match write(life, &life.hand.all()).await {
-            Ok(()) => self.backoff.reset(),
-            Err(_) => {
-                // Lines that wait are tried again, also if none is added.
-                news.lines.store(true, Release);
-                self.pause = now + self.backoff.step();
-            }
+        if write(life, &life.hand.all()).await.is_ok() {
+            self.backoff.reset();
+        } else {
+            // Lines that wait are tried again, also if none is added.
+            news.lines.store(true, Release);
+            self.pause = now + self.backoff.step();
         }
     }
 }

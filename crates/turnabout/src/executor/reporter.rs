@@ -38,11 +38,11 @@ impl Reporter {
             return;
         }
         self.failed = !report(life).await;
-        if !self.failed {
+        if self.failed {
+            self.next = now + self.backoff.step().max(PERIOD);
+        } else {
             self.backoff.reset();
             self.next = now + PERIOD;
-        } else {
-            self.next = now + self.backoff.step().max(PERIOD);
         }
     }
 }

@@ -32,21 +32,21 @@ pub(super) struct Server {
 }
 
 /// Connects once, outside the pool, to bring the schema up to date; errors here are what a new user sees first.
-pub(super) async fn prepare(config: &Config, tls: &Tls, pooler: Pooler, schema: &str, name: &str) -> Result<Server> {
+pub(super) async fn prepare(config: &Config, tls: &Tls, told: Pooler, schema: &str, name: &str) -> Result<Server> {
     let failed = super::connect::failed("asking what server this is");
     let refused = |e: tokio_postgres::Error| Error::Open {
         store: name.to_owned(),
         hint: super::connect::hint(&e).to_owned(),
         cause: Some(Box::new(e)),
     };
-    let probe = (pooler == Pooler::Unknown).then(Probe::new);
+    let probe = (told == Pooler::Unknown).then(Probe::new);
     let asked = match &probe {
         Some(probe) => probe.ask(config).connect(tls.clone()).await,
         None => config.connect(tls.clone()).await,
     };
     let (mut pooled, asked) = match asked {
         Err(error) if probe.is_some() && Probe::is_refused(&error) => (true, config.connect(tls.clone()).await),
-        asked => (pooler == Pooler::Transaction, asked),
+        asked => (told == Pooler::Transaction, asked),
     };
     let (mut client, connection) = asked.map_err(refused)?;
     let connection = tokio::spawn(connection);

@@ -85,16 +85,24 @@ export async function text(path, signal) {
   return response.text();
 }
 
+/** What this server does not have, or not for this token: it is not asked for again. @type {Set<string>} */
+const missing = new Set();
+
+/** Someone else may be told more. */
+export const forget = () => missing.clear();
+
 /**
  * Like `get`, for what a server may not have or a token may not see: null then.
  * @param {string} path @param {Query} [query] @param {AbortSignal} [signal] @returns {Promise<any>}
  */
 export async function maybe(path, query, signal) {
+  if (missing.has(path)) return null;
   try {
     return await get(path, query, signal);
   } catch (error) {
-    if (error instanceof Problem && (error.status === 403 || error.status === 404)) return null;
-    throw error;
+    if (!(error instanceof Problem) || (error.status !== 403 && error.status !== 404)) throw error;
+    if (!path.includes("/")) missing.add(path);
+    return null;
   }
 }
 

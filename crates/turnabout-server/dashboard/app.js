@@ -1,13 +1,13 @@
 // The page as a whole: which part is shown, what stands around it, the keyboard, and who has signed in.
 
 import { h, onDraw, redraw, render } from "./view.js";
-import { Problem, get, onRefused } from "./api.js";
+import { Problem, forget, get, onRefused } from "./api.js";
 import { Live } from "./live.js";
 import { isKnown, keep, me, seesAll, welcome } from "./session.js";
 import { ask, messages, sentence } from "./dialog.js";
 import { behind, resume } from "./bulk.js";
 import { isId } from "./filter.js";
-import { icon, to } from "./parts.js";
+import { absent, icon, to } from "./parts.js";
 import { signIn } from "./pages/signin.js";
 import { now } from "./pages/now.js";
 import { fairness } from "./pages/fairness.js";
@@ -28,7 +28,7 @@ import { audit } from "./pages/audit.js";
  * A part of the page. `interest` says of which jobs it wants to hear: all (`{}`), some, or none (null).
  * @typedef {{ title: string, interest: import("./api.js").Query | null, look: (signal: AbortSignal) => Promise<void>,
  *   told?: (job: import("./types").Brief) => void, view: () => import("./view.js").Kid, stop?: () => void }} Page
- * @typedef {{ path: string, name: string, part: string | null, query: URLSearchParams }} Route
+ * @typedef {{ hash: string, path: string, name: string, part: string | null, query: URLSearchParams }} Route
  */
 
 /** The parts by name; the second is for one of them. @type {Record<string, [(route: Route) => Page, ((name: string, route: Route) => Page)?]>} */
@@ -78,7 +78,7 @@ const live = new Live({
       loaded = true;
     } catch (error) {
       if (mine !== page) return;
-      if (error instanceof Problem && error.status !== 0) {
+      if (error instanceof Problem && error.status !== 0 && error.status !== 429) {
         trouble = sentence(error.message);
         loaded = true;
       } else if (error instanceof Problem) {
@@ -110,7 +110,7 @@ function read() {
   } catch {
     part = rest ?? null;
   }
-  return { path, name: name || "now", part, query: new URLSearchParams(query) };
+  return { hash: location.hash, path, name: name || "now", part, query: new URLSearchParams(query) };
 }
 
 /** Shows what the address names. */
@@ -127,7 +127,9 @@ function go() {
   leaving = new AbortController();
   page?.stop?.();
   const [all, one] = PAGES[route.name] ?? [now];
-  page = route.part !== null && one ? one(route.part, route) : all(route);
+  const [, title = "Now", , everyone] = MENU.flat().find(([name]) => name === route.name) ?? [];
+  if (!everyone && !seesAll()) page = { title, interest: null, look: async () => {}, view: () => absent(title) };
+  else page = route.part !== null && one ? one(route.part, route) : all(route);
   document.title = `${page.title} · Turnabout`;
   trouble = null;
   loaded = false;
@@ -165,6 +167,7 @@ function leave() {
   page = null;
   keep(null);
   welcome(null);
+  forget();
   signedOut = true;
   redraw();
 }
@@ -255,7 +258,7 @@ function show() {
     h("div", { class: "body" }, top(page),
       mood.mood === "offline" && h("div", { class: "banner bad", role: "alert" }, "The server does not answer. What is shown is how it was; trying again …"),
       trouble && h("div", { class: "banner bad", role: "alert" }, trouble),
-      h("main", { id: "main", key: route.path, tabindex: -1, "aria-busy": String(!loaded) }, page.view())),
+      h("main", { id: "main", key: route.path, "data-page": route.hash, tabindex: -1, "aria-busy": String(!loaded) }, page.view())),
     open && h("div", { class: "veil", onclick: () => {
       open = false;
       redraw();

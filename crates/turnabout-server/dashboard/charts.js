@@ -80,7 +80,7 @@ export function chart({ id, name, points, series, stacked = false, format, least
         drawn,
         here && h("line", { class: "cursor", x1: x(here.at), x2: x(here.at), y1: 0, y2: HIGH })),
       h("div", { class: "times", "aria-hidden": "true" },
-        [first, (first + last) / 2, last].map((at) => h("span", { title: exactly(at) }, moment(at).slice(0, -3))))));
+        [first, (first + last) / 2, last].map((at) => h("span", { title: exactly(at) }, last - first < 600_000 ? moment(at) : moment(at).slice(0, -3))))));
 }
 
 /** A line without labels, for beside a number. @param {number[]} values @param {string} color */

@@ -189,6 +189,7 @@ export class Live {
     this.looking = true;
     this.dirty = false;
     const begin = performance.now();
+    let slow = 0;
     try {
       await this.page.look();
       if (this.mood === "offline") this.feel("polling", "the server answers again");
@@ -197,9 +198,11 @@ export class Live {
       if (error instanceof Problem && error.status === 0) {
         this.feel("offline", "the server does not answer; trying again");
       }
+      // Too many requests with this token: it is asked again when it may be.
+      if (error instanceof Problem && error.status === 429) slow = error.wait * 1000;
     }
-    this.looked = performance.now();
-    this.took = this.looked - begin;
+    this.looked = performance.now() + slow;
+    this.took = this.looked - slow - begin;
     this.looking = false;
     this.soon();
   }

@@ -150,12 +150,12 @@ export function onDraw(call) {
   draw = call;
 }
 
-/** Something has changed that is shown: all that changes in one go is drawn once. */
+/** Something has changed that is shown. However much changes, it is drawn no more often than a screen can show. */
 export function redraw() {
   if (drawing) return;
   drawing = true;
-  queueMicrotask(() => {
+  setTimeout(() => {
     drawing = false;
     draw();
-  });
+  }, 16);
 }

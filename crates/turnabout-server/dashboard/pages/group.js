@@ -5,7 +5,7 @@ import { get, maybe, part, send } from "../api.js";
 import { ask, attempt } from "../dialog.js";
 import { term } from "../filter.js";
 import { ago, brief, count, duration, percent } from "../format.js";
-import { mayChange, mayOperate } from "../session.js";
+import { mayChange, mayOperate, me, seesAll } from "../session.js";
 import { beyond, button, card, empty, facts, link, mark, progress, share as bar, state, to } from "../parts.js";
 import { limit } from "./task.js";
 import { testJobs } from "./submit.js";
@@ -50,7 +50,7 @@ export function group(name) {
   /** @type {import("../types").Summary | null} */
   let summary = null;
   const look = async (/** @type {AbortSignal} */ signal) => {
-    group = await maybe(`groups/${part(name)}`, {}, signal);
+    group = seesAll() || name === me().group ? await maybe(`groups/${part(name)}`, {}, signal) : null;
     foreign = group === null;
     if (foreign) return;
     const [all, page, sums] = await Promise.all([maybe("shares", { minutes: 10, limit: 1000, search: name }, signal),

@@ -5,7 +5,7 @@ import { Problem, get, maybe, part, send, text } from "../api.js";
 import { ask, attempt } from "../dialog.js";
 import { members, pretty } from "../json.js";
 import { ago, at, brief, count, duration, exactly, moment, since, until } from "../format.js";
-import { mayChange, mayOperate, now } from "../session.js";
+import { mayChange, mayOperate, now, seesAll } from "../session.js";
 import { term } from "../filter.js";
 import { beyond, button, card, copy, empty, facts, link, mark, progress, state, to } from "../parts.js";
 import { log as logOf } from "./log.js";
@@ -27,8 +27,6 @@ export function job(id) {
   let why = null;
   /** @type {import("../types").Attempt[]} */
   let attempts = [];
-  /** @type {Job[] | null} */
-  let children = null;
   /** @type {import("../types").Executor[]} */
   let executors = [];
   const log = logOf(id);
@@ -52,15 +50,11 @@ export function job(id) {
     if (was && was.state !== job.state) log.wake();
     redraw();
     const ended = ENDED.includes(job.state);
-    [why, attempts, children] = await Promise.all([
+    [why, attempts] = await Promise.all([
       ended ? null : maybe(`${path}/explain`, {}, signal),
       get(`${path}/attempts`, {}, signal).then((all) => all.attempts),
-      get("jobs", { parent: id, limit: 50 }, signal).then((page) => page.jobs, (error) => {
-        if (error instanceof Problem && error.status === 400) return null;
-        throw error;
-      }),
     ]);
-    if (executors.length === 0 && (job.executor || attempts.length > 0)) executors = (await maybe("executors", {}, signal))?.executors ?? [];
+    if (seesAll() && executors.length === 0 && (job.executor || attempts.length > 0)) executors = (await maybe("executors", {}, signal))?.executors ?? [];
   };
   const again = () => void look(new AbortController().signal).then(redraw, () => {});
   const executor = (/** @type {string} */ which) => executors.find((one) => one.id === which)?.name ?? brief(which);
@@ -176,10 +170,6 @@ export function job(id) {
   const json = (/** @type {string} */ name, /** @type {string} */ raw) => h("details", { key: name, open: raw.length < 600 },
     h("summary", null, name, h("small", null, `${count(raw.length)} characters`), copy(raw, name.toLowerCase())), h("pre", { class: "json" }, pretty(raw)));
 
-  const family = () => children && children.length > 0 && card("Children", h("ul", { class: "children" }, children.map((child) =>
-    h("li", { key: child.id }, state(child), link(to.job(child.id), child.task, " ", child.subject ?? brief(child.id)), ago(child.submitted)))),
-    children.length === 50 ? "the newest 50" : null);
-
   const view = () => {
     if (gone) return empty("There is no such job", "It was deleted, its time in the history is over, or it never was. Ids are written in full.", link("#/jobs", "All jobs"));
     if (!job) return h("div", { class: "skeleton" });
@@ -200,8 +190,7 @@ export function job(id) {
             job.parent ? ["Parent", link(to.job(job.parent), brief(job.parent))] : null,
             ...Object.entries(job.meta).map(([name, value]) => /** @type {[string, Kid]} */ ([name, h("code", null, value)])),
           ])),
-          card("Data", [json("Arguments", args), job.state === "success" && json("Result", result)]),
-          family())),
+          card("Data", [json("Arguments", args), job.state === "success" && json("Result", result)]))),
     ];
   };
   return {

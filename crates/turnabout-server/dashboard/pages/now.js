@@ -13,6 +13,8 @@ import { testJobs } from "./submit.js";
 /** What this page has seen itself, for servers that do not keep the last hour. @type {Trend[]} */
 const seen = [];
 const HOUR = 3_600_000;
+/** The verdict and the last hour change slowly. */
+const SLOW = 4000;
 
 /** @returns {import("../app.js").Page} */
 export function now() {
@@ -28,15 +30,21 @@ export function now() {
   let shares = null;
   /** Who has the oldest ready job. @type {import("../types").Share | null} */
   let oldest = null;
+  let looked = -SLOW - 1;
 
   const look = async (/** @type {AbortSignal} */ signal) => {
-    const [one, two, three, four, five, six] = await Promise.all([
-      maybe("doctor", {}, signal), maybe("trends", {}, signal), get("summary", {}, signal), maybe("executors", {}, signal),
+    const due = performance.now() - looked > SLOW;
+    const [three, four, five, six] = await Promise.all([
+      get("summary", {}, signal), maybe("executors", {}, signal),
       maybe("shares", { minutes: 10, limit: 6 }, signal), maybe("shares", { minutes: 10, limit: 1, sort: "oldest" }, signal),
     ]);
     oldest = six?.groups[0] ?? null;
-    [doctor, trends, summary, shares] = [one, two, three, five];
+    [summary, shares] = [three, five];
     executors = four?.executors ?? [];
+    if (due) {
+      [doctor, trends] = await Promise.all([maybe("doctor", {}, signal), maybe("trends", {}, signal)]);
+      looked = performance.now();
+    }
     if (!trends) remember();
   };
 

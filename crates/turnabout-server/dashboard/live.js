@@ -109,6 +109,9 @@ export class Live {
     this.last = null;
     this.failures = 0;
     this.connect();
+    // What another page was slow at says nothing about this one.
+    this.looked = -CALM;
+    this.took = 0;
     this.dirty = true;
     this.soon();
   }

@@ -153,14 +153,16 @@ export function beyond(kind, about, text) {
 
 /** Where the page shows what a path of the API tells. @param {string} path */
 export function inside(path) {
-  const [, name, part, query] = /^\/api\/v1\/([\w-]+)(?:\/([^/?]+))?[^?]*(?:\?(.*))?$/.exec(path) ?? [];
+  const [, name = "", part, query = ""] = /^\/api\/v1\/([\w-]+)(?:\/([^?]+))?(?:\?(.*))?$/s.exec(path) ?? [];
+  const said = new URLSearchParams(query);
   if (name === "jobs" && !part) {
-    const said = [...new URLSearchParams(query ?? "")].filter(([key]) => ["state", "task", "group", "owner", "queue"].includes(key));
-    return to.jobs(said.map(([key, value]) => term(key, value)).join(" "));
+    const known = [...said].filter(([key]) => ["state", "task", "group", "owner", "queue"].includes(key));
+    return to.jobs(known.map(([key, value]) => term(key, value)).join(" "));
   }
-  if (name === "shares") return "#/fairness";
-  const known = ["jobs", "groups", "tasks", "executors", "schedules", "failures", "audit"].includes(name ?? "");
-  return known ? `#/${name}${part && name !== "executors" ? `/${part}` : ""}${name === "schedules" && query ? `?${query}` : ""}` : null;
+  if (name === "shares") return `#/fairness${said.has("sort") ? `?by=${said.get("sort")}` : ""}`;
+  if (name === "executors") return "#/executors";
+  if (!["jobs", "groups", "tasks", "schedules", "failures", "audit"].includes(name)) return null;
+  return `#/${name}${part ? `/${encodeURIComponent(part)}` : ""}${name === "schedules" && query ? `?${query}` : ""}`;
 }
 
 /** One of several. @param {string} name @param {[string, string][]} choices @param {string} chosen @param {(value: string) => void} choose */

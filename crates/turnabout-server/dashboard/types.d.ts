@@ -27,6 +27,7 @@ export interface Attempt {
 export interface Explained {
   id: string; state: State; text: string; parked: number | null; place: number | null; groups: number; group_paused: boolean;
   task_paused: boolean; group_full: boolean; task_full: boolean; known: boolean; silent: number | null;
+  slots?: number; taken_by?: { group: string | null; jobs: number }[];
   predicted?: { earliest: string; latest: string | null; basis: string } | null;
 }
 export interface Line { number: number; attempt: number; level: string; time: string; message: string }

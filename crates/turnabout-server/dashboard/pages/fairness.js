@@ -114,7 +114,7 @@ export function fairness(route) {
           { title: "Used", kind: "num", sort: "used", cell: (one) => percent(one.used), hint: "slot seconds of all that were used" },
           { title: "", kind: "sharing", cell: (one) => share(one.used, one.entitled, one.harmed ? "harmed" : one.noisy ? "noisy" : "", scale) },
           { title: "Entitled", kind: "num", sort: "over", cell: (one) => percent(one.entitled), hint: "by its weight, among the groups that had work" },
-          { title: "Running", kind: "num", sort: "running", cell: (one) => [count(one.running), one.max_running !== null && h("small", null, ` / ${one.max_running}`)] },
+          { title: "Running", kind: "num wide", sort: "running", cell: (one) => [count(one.running), one.max_running !== null && h("small", null, ` / ${one.max_running}`)] },
           { title: "Ready", kind: "num", cell: (one) => `${count(one.ready)}${one.ready_more ? "+" : ""}` },
           { title: "Oldest", kind: "num", sort: "oldest", cell: (one) => duration(one.oldest_ready_ms) },
           { title: "Wait p50", kind: "num wide", cell: (one) => duration(one.wait_p50_ms) },

@@ -112,6 +112,9 @@ export function job(id) {
     if (why.task_full) found.push([mark("notice", "task at its limit"), "Raise it: ", link(to.task(job.task), job.task)]);
     if (!why.known) found.push([mark("critical", "nobody can run it"), "Start an executor for queue ", h("code", null, job.queue), " that knows ", h("code", null, job.task), ": ", link("#/executors", "executors")]);
     if (why.silent !== null) found.push([mark("critical", "executors silent"), `for ${duration(why.silent * 1000)}: `, link("#/executors", "executors")]);
+    if (why.taken_by && why.taken_by.length > 0) {
+      found.push([mark("notice", "slots taken"), `all ${count(why.slots ?? 0)}: `, why.taken_by.map((one, n) => [n > 0 && ", ", one.group === null ? "others" : link(to.group(one.group), one.group), ` ${count(one.jobs)}`])]);
+    }
     if (why.place !== null) found.push([mark("notice", "in line"), `place ${count(why.place)} in its group; ${count(why.groups)} ${why.groups === 1 ? "group takes" : "groups take"} turns`]);
     return found;
   };
@@ -124,7 +127,7 @@ export function job(id) {
     h("p", { class: "sentence" }, why.text.replace(`Job ${id} is`, "It is")), predicted(why),
     h("ul", { class: "reasons" }, reasons(why, job).map((reason) => h("li", null, reason)))], null, "why");
 
-  const running = (/** @type {Job} */ job) => job.state === "running" && card("Progress", h("div", { class: "running" },
+  const running = (/** @type {Job} */ job) => job.state === "running" && card("Progress", h("div", { class: "doing" },
     progress(job.progress, `${job.progress} %`), h("strong", null, `${job.progress} %`),
     h("span", null, job.step ?? ""), h("small", null, `for ${duration(since(job.started))}`, job.executor ? ` on ${executor(job.executor)}` : "")));
 

@@ -53,7 +53,7 @@ export function schedules() {
   const view = () => {
     if (!all) return h("div", { class: "skeleton" });
     if (all.length === 0 && after.length === 1) {
-      return empty("There are no schedules", ["Jobs can be submitted by the calendar: ", h("code", null, "turnabout schedule set nightly --task report --at '0 2 * * *'"), ", ", h("code", null, "[schedules.NAME]"), " in the configuration, or the API."],
+      return empty("There are no schedules", ["Jobs can be submitted by the calendar: ", h("code", null, "turnabout schedule set weekly --task report --at 'Mon 09:00'"), ", ", h("code", null, "[schedules.NAME]"), " in the configuration, or the API."],
         h("a", { class: "button", href: "api/docs/#/schedules" }, "Read the API"));
     }
     return [

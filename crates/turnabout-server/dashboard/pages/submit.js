@@ -1,7 +1,7 @@
 // Submitting jobs by hand: test jobs of the task that is always there, and jobs of any task.
 
 import { part, send, text } from "../api.js";
-import { ask, attempt, tell } from "../dialog.js";
+import { ask, attempt, sentence, tell } from "../dialog.js";
 import { me } from "../session.js";
 import { members, mistake, pretty } from "../json.js";
 import { many } from "../format.js";
@@ -61,7 +61,7 @@ async function submit(like, title) {
   if (said.priority) rest.priority = said.priority;
   // The arguments go out as they were written: a long number keeps its digits.
   const body = `${JSON.stringify(rest).slice(0, -1)},"args":${said.args}}`;
-  const outcome = await attempt(() => send("POST", "jobs", body), "Submitted.");
+  const outcome = await attempt(() => send("POST", "jobs", body), (done) => `Submitted.${done.warning ? ` ${sentence(done.warning)}` : ""}`);
   if (outcome) location.hash = to.job(outcome.id);
 }
 

@@ -44,8 +44,8 @@ export function audit() {
         key: (one) => String(one.number),
         columns: [
           { title: "When", cell: (one) => at(one.at) },
-          { title: "Who", cell: (one) => [h("strong", null, one.by), h("small", null, [one.role, one.address].filter(Boolean).join(", "))] },
-          { title: "What", cell: (one) => one.action },
+          { title: "Who", kind: "tight", cell: (one) => [h("strong", null, one.by), h("small", null, [one.role, one.address].filter(Boolean).join(", "))] },
+          { title: "What", kind: "tight", cell: (one) => one.action },
           { title: "Of", kind: "main", cell: (one) => [target(one), said(one.filter) && h("small", { class: "mono" }, said(one.filter)), (Boolean(one.before) || Boolean(one.after)) && h("small", { class: "mono", title: `before: ${said(one.before)}\nafter: ${said(one.after)}` }, difference(one.before, one.after)),
             one.note && h("small", null, `“${one.note}”`)] },
           { title: "Jobs", kind: "num", cell: (one) => (one.count === null ? "" : count(one.count)) },
@@ -56,5 +56,5 @@ export function audit() {
         button("Older", () => next && turn([...cursors, next]), { disabled: !next, icon: "right" })),
     ];
   };
-  return { title: "Audit", interest: null, look, view };
+  return { title: "Audit", interest: {}, look, view };
 }

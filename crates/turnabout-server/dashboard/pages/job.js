@@ -193,7 +193,7 @@ export function job(id) {
             job.parent ? ["Parent", link(to.job(job.parent), brief(job.parent))] : null,
             ...Object.entries(job.meta).map(([name, value]) => /** @type {[string, Kid]} */ ([name, h("code", null, value)])),
           ])),
-          card("Data", [json("Arguments", args), job.state === "success" && json("Result", result)]))),
+          card("Data", [json("Arguments", args), job.state === "success" && result !== "null" && json("Result", result)]))),
     ];
   };
   return {

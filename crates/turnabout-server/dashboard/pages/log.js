@@ -3,7 +3,7 @@
 import { h, redraw } from "../view.js";
 import { part } from "../api.js";
 import { follow } from "../live.js";
-import { count, exactly } from "../format.js";
+import { count, exactly, many } from "../format.js";
 import { button } from "../parts.js";
 
 /** @typedef {import("../types").Line} Line */
@@ -87,7 +87,7 @@ export function log(id) {
             newest = !newest;
             redraw();
           } }), "follow"),
-          h("span", { class: "muted" }, `${find || least !== "trace" ? `${count(found.length)} of ` : ""}${count(lines.length)} lines`)),
+          h("span", { class: "muted" }, `${find || least !== "trace" ? `${count(found.length)} of ` : ""}${many(lines.length, "line")}`)),
         lines.length === 0
           ? h("p", { class: "muted" }, over ? "It has written nothing." : "It has written nothing yet.")
           : h("ol", { class: "lines", tabindex: 0, "aria-label": "Log", "data-follow": newest ? "yes" : "no", made: scroll, },

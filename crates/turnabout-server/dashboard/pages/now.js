@@ -3,6 +3,7 @@
 import { h } from "../view.js";
 import { get, maybe } from "../api.js";
 import { chart, spark } from "../charts.js";
+import { sentence } from "../dialog.js";
 import { ago, count, duration, many, percent, rate } from "../format.js";
 import { mayChange, now as present } from "../session.js";
 import { button, card, empty, icon, inside, link, mark, share, slots, to } from "../parts.js";
@@ -73,10 +74,10 @@ export function now() {
       : `${many(executors.length, "executor")} with ${many(allSlots(), "slot")}; ${count(jobsIn((sum) => sum.state === "failed"))} jobs failed in the last hour.`);
     const kind = doctor ? worst : executors.length === 0 ? "warning" : "good";
     return h("section", { class: `verdict ${kind}`, "aria-label": "Verdict" },
-      h("p", { class: "sentence" }, icon(kind === "good" ? "good" : "failures"), text),
+      h("p", { class: "sentence" }, icon(kind === "good" ? "good" : "failures"), sentence(text)),
       doctor && doctor.findings.length > 0 && h("ul", null, doctor.findings.map((one) => h("li", { key: `${one.code} ${one.what}` },
-        h("div", null, mark(one.severity, one.severity), h("strong", null, one.what), one.link && inside(one.link) && link(inside(one.link) ?? "", "Show")),
-        h("p", null, one.evidence, one.mend && h("span", { class: "mend" }, one.mend))))));
+        h("div", null, mark(one.severity, one.severity), one.what !== doctor?.verdict && h("strong", null, sentence(one.what)), one.link && inside(one.link) && link(inside(one.link) ?? "", "Show")),
+        h("p", null, sentence(one.evidence), one.mend && h("span", { class: "mend" }, one.mend))))));
   };
 
   const tile = (/** @type {string} */ name, /** @type {import("../view.js").Kid} */ value, /** @type {import("../view.js").Kid} */ below,

@@ -111,7 +111,7 @@ for (const [what, options] of [["in light", {}], ["in the dark on a telephone", 
   on(`every page opens, ${what}, names its controls and fits`, options, async (page) => {
     for (const hash of PAGES) {
       await visit(page, hash);
-      await page.locator("main .skeleton").waitFor({ state: "detached" });
+      await page.locator("main .skeleton").waitFor({ state: "hidden" });
       assert.equal(await page.locator(".banner.bad").count(), 0, hash);
       assert.notEqual((await page.locator("main").innerText()).trim(), "", hash);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
@@ -243,7 +243,7 @@ on("an executor is drained, and takes jobs again", {}, async (page) => {
   await page.locator(".mark", { hasText: "draining" }).waitFor();
   assert.equal((await open.call("GET", "executors")).executors.find((one) => one.name === "runner").draining, true);
   await press(page, "Take jobs again");
-  await page.locator(".mark", { hasText: "draining" }).waitFor({ state: "detached" });
+  await page.locator(".mark", { hasText: "draining" }).waitFor({ state: "hidden" });
 });
 
 on("numbers keep their digits, also in a copy with other arguments", {}, async (page) => {
@@ -293,7 +293,7 @@ on("whatever comes from jobs is text", { expect: [/status of 404/] }, async (pag
     `#/groups/${encodeURIComponent(group)}`, `#/tasks/${encodeURIComponent(PAYLOAD)}`, "#/queues", "#/audit"];
   for (const hash of places) {
     await go(page, hash);
-    await page.locator("main .skeleton").waitFor({ state: "detached" });
+    await page.locator("main .skeleton").waitFor({ state: "hidden" });
     assert.equal(await page.evaluate(() => window.pwned), undefined, hash);
     assert.equal(await page.locator("img[src=x], main script, main b b").count(), 0, hash);
   }
@@ -346,7 +346,7 @@ on("whoever has a group's token sees nothing of others, whatever address they gu
   assert.deepEqual(await page.locator("nav[aria-label=Pages] a").allInnerTexts(), ["Jobs", "Failures", "Groups", "Schedules"]);
   for (const hash of ["#/now", ...PAGES.slice(1), `#/jobs/${foreign}`, "#/groups/globex", "#/jobs?q=group%3Aglobex", "#/tasks/broken"]) {
     await go(page, hash);
-    await page.locator("main .skeleton").waitFor({ state: "detached" });
+    await page.locator("main .skeleton").waitFor({ state: "hidden" });
     const text = await page.locator("main").innerText();
     for (const secret of ["globex", "broken", "flood", "runner", "nightly"]) {
       assert.ok(!text.includes(secret) || hash.includes(secret) && !text.includes("the secret"), `${hash} tells of ${secret}: ${text}`);

@@ -126,7 +126,8 @@ export class Place {
   async page(server, { expect = [], width = 1280, height = 900, dark = false } = {}) {
     const context = await (await this.browser()).newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light" });
     const page = await context.newPage();
-    page.setDefaultTimeout(15_000);
+    // Patience, not a measure: nothing here depends on how fast it is.
+    page.setDefaultTimeout(60_000);
     const bad = [];
     page.on("console", (message) => {
       const text = `${message.text()} ${message.location().url}`;

@@ -15,7 +15,7 @@ command = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo reading page $i of 9
 command = ["sh", "-c", "echo looking for text in the scan; echo 'the scan has no text layer and its language is unknown' >&2; exit 65"]
 permanent-codes = [65]
 [tasks.thumbnail]
-command = ["sh", "-c", "echo 96 by 96; sleep 0.4"]
+command = ["sh", "-c", "echo 96 by 96; sleep 1.1"]
 [tasks.mail]
 command = ["sh", "-c", "echo 'connection to mail.example.org refused' >&2; exit 75"]
 retry-delay = "10 minutes"
@@ -45,7 +45,7 @@ const server = await place.server(CONFIG, "--pool-size", "8", "--name", "worker-
 async function seed() {
   const jobs = [];
   const tenants = ["acme", "globex", "hooli", "initech", "umbrella/research", "vandelay"];
-  for (let n = 0; n < 900; n++) jobs.push({ task: "thumbnail", group: "bigcorp", args: { file: `/upload/${n}.tif` }, subject: `upload ${n + 1} of 900` });
+  for (let n = 0; n < 950; n++) jobs.push({ task: "thumbnail", group: "bigcorp", args: { file: `/upload/${n}.tif` }, subject: `upload ${n + 1} of 950` });
   for (let n = 0; n < 7; n++) jobs.push({ task: "ocr", group: "globex", args: { scan: n, account: 1 }, subject: `scan ${n + 1} of the archive` });
   for (let n = 0; n < 4; n++) jobs.push({ task: "mail", group: "acme", args: { to: "ada@example.org" }, subject: "weekly digest" });
   for (const group of tenants) for (let n = 0; n < 3; n++) jobs.push({ task: "extract-text", group, owner: "ada", args: { path: `/in/contract-${n}.pdf` }, subject: `contract-${n + 1}.pdf` });
@@ -57,7 +57,7 @@ const later = setInterval(() => {
   const tenants = ["acme", "globex", "hooli", "initech", "umbrella/research", "vandelay"];
   const one = (group) => ({ task: "thumbnail", group, args: { file: "/in/photo.jpg" }, subject: "photo.jpg" });
   void server.submit(...tenants.map(one)).catch(() => {});
-}, 1000);
+}, 2500);
 
 const SIZES = { light: { width: 1280, height: 800 }, dark: { width: 1280, height: 800, dark: true }, telephone: { width: 390, height: 800 } };
 

@@ -1,4 +1,4 @@
-//! The REST API under `/api/v1`: one file for each noun. The list of routes is here, everything else below.
+//! The REST API under `/api/v1`, and the page that uses it: one file for each noun. The list of routes is here, everything else below.
 //!
 //! ```text
 //! POST   /api/v1/jobs                    submit one
@@ -39,12 +39,15 @@
 //! POST   /api/v1/notify                  look for jobs now
 //! GET    /api/v1/running                 what runs on the executor beside this server
 //! POST   /api/v1/shutdownAndExit         end this server, gently
+//! GET    /api/v1/me                      who asks, and what pages show beside jobs
 //! GET    /api/info/version               which program answers
 //! GET    /api/openapi.json, /api/docs    this list for programs, and for people
 //! GET    /healthz, /readyz, /metrics     for those who look after the server
+//! GET    /, /dashboard/...               the operator's page
 //! ```
 
 mod caller;
+mod dashboard;
 mod events;
 mod executors;
 mod extract;
@@ -53,8 +56,10 @@ mod guard;
 mod info;
 mod jobs;
 mod live;
+mod me;
 mod metrics;
 mod openapi;
+mod prefix;
 mod problem;
 mod schedules;
 mod serve;

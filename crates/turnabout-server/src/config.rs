@@ -27,7 +27,7 @@ pub(crate) use file::File;
 pub(crate) use flags::Flags;
 pub(crate) use kinds::{ExitCodes, LogFormat, ResultFrom, Stdin, StoreUrl};
 pub(crate) use show::{header, reference, show, show_json};
-pub(crate) use table::{Api, Executor, Group, Log, Schedule, Store, Task, Token, Traces, Webhook};
+pub(crate) use table::{Api, Executor, Group, Links, Log, Schedule, Store, Task, Token, Traces, Webhook};
 pub(crate) use trouble::{Origin, Trouble, Troubles};
 
 use section::Section;
@@ -43,6 +43,7 @@ pub(crate) struct Config {
     pub(crate) store: Store,
     pub(crate) executor: Executor,
     pub(crate) api: Api,
+    pub(crate) links: Links,
     pub(crate) log: Log,
     pub(crate) traces: Traces,
     pub(crate) tasks: BTreeMap<String, Task>,
@@ -143,7 +144,7 @@ fn dotted(section: &str, key: &str) -> String {
 
 impl Config {
     /// The sections of which there is exactly one. The first is the top of the file.
-    pub(crate) const FIXED: &[&str] = &["", "executor", "api", "log", "traces"];
+    pub(crate) const FIXED: &[&str] = &["", "executor", "api", "links", "log", "traces"];
 
     /// The sections of which there are as many as there are names.
     const NAMED: &[&str] = &["tasks", "schedules", "groups", "tokens", "webhooks"];
@@ -164,6 +165,7 @@ impl Config {
             "" => &self.store,
             "executor" => &self.executor,
             "api" => &self.api,
+            "links" => &self.links,
             "log" => &self.log,
             "traces" => &self.traces,
             _ => return None,
@@ -192,6 +194,7 @@ impl Config {
                 "" => &mut self.store,
                 "executor" => &mut self.executor,
                 "api" => &mut self.api,
+                "links" => &mut self.links,
                 "log" => &mut self.log,
                 "traces" => &mut self.traces,
                 _ => return None,

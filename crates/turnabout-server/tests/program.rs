@@ -30,6 +30,8 @@ mod limits;
 mod line;
 #[path = "program/operators.rs"]
 mod operators;
+#[path = "program/page.rs"]
+mod page;
 #[path = "program/place.rs"]
 mod place;
 #[path = "program/roles.rs"]

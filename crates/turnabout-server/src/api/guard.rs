@@ -10,6 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::caller::Caller;
+use super::dashboard;
 use super::state::App;
 use super::types::{Code, Problem};
 use crate::auth::{Gate, Holder, Role};
@@ -29,7 +30,7 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     let method = request.method().clone();
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let path = request.uri().path();
-    let docs = path.starts_with(DOCS);
+    let policy = policy(path);
     let private = path.starts_with("/api/v1");
     let mut response = match admit(&app, &request) {
         Ok(caller) => {
@@ -40,7 +41,7 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
         }
         Err(problem) => problem.into_response(),
     };
-    protect(response.headers_mut(), docs, private);
+    protect(response.headers_mut(), policy, private);
     count(&method, matched.as_ref(), &response, begin);
     response
 }
@@ -104,7 +105,8 @@ fn admit(app: &App, request: &Request) -> Result<Option<Caller>, Problem> {
             role: Role::Admin,
         }));
     }
-    if OPEN.contains(&path) || path.starts_with(DOCS) || (path == "/metrics" && app.settings.open_metrics) {
+    let page = app.settings.dashboard && dashboard::is_page(path);
+    if OPEN.contains(&path) || page || path.starts_with(DOCS) || (path == "/metrics" && app.settings.open_metrics) {
         return Ok(None);
     }
     let Holder { name, role } = identify(app, &live.gate, request)?;
@@ -173,18 +175,25 @@ fn is_foreign(headers: &HeaderMap, host: &str, allowed: &[String]) -> bool {
     !own && !allowed.iter().any(|allowed| allowed == origin)
 }
 
-fn protect(headers: &mut HeaderMap, docs: bool, private: bool) {
-    let policy = if docs {
+/// What browsers may load for what is under this path.
+fn policy(path: &str) -> &'static str {
+    if path.starts_with(DOCS) {
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
          connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    } else if dashboard::is_page(path) {
+        dashboard::POLICY
     } else {
         "default-src 'none'; frame-ancestors 'none'"
-    };
-    let fixed: [(HeaderName, &'static str); 5] = [
+    }
+}
+
+fn protect(headers: &mut HeaderMap, policy: &'static str, private: bool) {
+    let fixed: [(HeaderName, &'static str); 6] = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::REFERRER_POLICY, "no-referrer"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         (header::CONTENT_SECURITY_POLICY, policy),
     ];
     for (name, value) in fixed {

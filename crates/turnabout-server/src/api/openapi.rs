@@ -16,11 +16,11 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::openapi::{Content, Ref, RefOr, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use utoipa_swagger_ui::SwaggerUi;
+use utoipa_swagger_ui::{self as swagger, SwaggerUi};
 
 use super::state::App;
 use super::types::{BriefView, Code, Problem, ScheduleEventView};
-use super::{events, executors, groups, guard, info, jobs, metrics, schedules, summary, tasks};
+use super::{dashboard, events, executors, groups, guard, info, jobs, me, metrics, schedules, summary, tasks};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -85,6 +85,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(executors::notify))
         .routes(routes!(executors::running))
         .routes(routes!(executors::shutdown_and_exit))
+        .routes(routes!(me::me))
         .merge(status())
 }
 
@@ -104,8 +105,16 @@ pub(super) fn router(app: &App) -> anyhow::Result<Router> {
         router.with_state(Arc::clone(app)).fallback(only_status)
     } else {
         let (router, document) = routes().split_for_parts();
+        // The page of the documentation has to name the document as browsers see it.
+        let seen = swagger::Config::new([format!("{}/api/openapi.json", app.settings.prefix)]);
         let viewer = SwaggerUi::new("/api/docs").url("/api/openapi.json", complete(document));
-        router.with_state(Arc::clone(app)).merge(viewer).fallback(nothing_here)
+        let page = if app.settings.dashboard {
+            dashboard::routes()
+        } else {
+            Router::new()
+        };
+        let router = router.merge(page).with_state(Arc::clone(app));
+        router.merge(viewer.config(seen)).fallback(nothing_here)
     };
     let mut router = router
         .method_not_allowed_fallback(not_so)

@@ -14,14 +14,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower::ServiceExt;
 use turnabout::{ExecutorHandle, Jobs};
 
 use super::guard::Peer;
 use super::live::Control;
 use super::settings::ApiSettings;
 use super::state::{App, Inner};
-use super::{metrics, openapi, webhooks};
+use super::{metrics, openapi, prefix, webhooks};
 use crate::auth::{Limit, Limiter};
 
 /// A connection says what it wants within this time.
@@ -182,9 +181,10 @@ impl Bound {
 async fn serve(stream: TcpStream, peer: SocketAddr, router: axum::Router, app: App, shutdown: CancellationToken) {
     // Events are small and should go at once.
     let _ = stream.set_nodelay(true);
+    let prefix: Arc<str> = app.settings.prefix.as_str().into();
     let service = tower::service_fn(move |mut request: Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(Peer(peer.ip()));
-        router.clone().oneshot(request.map(Body::new))
+        prefix::answer(Arc::clone(&prefix), router.clone(), request.map(Body::new))
     });
     let mut builder = Builder::new(TokioExecutor::new());
     builder

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use super::types::Links;
 use super::webhooks::Webhook;
 use crate::auth::{JwtSettings, Limit, StaticToken};
 use crate::tasks::Checks;
@@ -42,6 +43,12 @@ pub(crate) struct ApiSettings {
     pub(crate) heartbeat: Duration,
     /// How long answers that are on their way may take once the server is told to stop.
     pub(crate) shutdown: Duration,
+    /// Whether the operator's page is served.
+    pub(crate) dashboard: bool,
+    /// What a proxy leaves before all paths, such as `/turnabout`. Empty: nothing.
+    pub(crate) prefix: String,
+    /// Addresses of other programs, for the page.
+    pub(crate) links: Links,
     /// Whether it answers only those who look after the process: of jobs it tells nothing, and nobody else is told.
     pub(crate) status_only: bool,
 }
@@ -68,6 +75,9 @@ impl Default for ApiSettings {
             connections: 4096,
             heartbeat: Duration::from_secs(15),
             shutdown: Duration::from_secs(10),
+            dashboard: true,
+            prefix: String::new(),
+            links: Links::default(),
             status_only: false,
         }
     }

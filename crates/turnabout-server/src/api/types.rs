@@ -6,6 +6,7 @@ mod given;
 mod group;
 mod job;
 mod list;
+mod me;
 mod problem;
 mod schedule;
 mod submit;
@@ -18,6 +19,7 @@ pub(crate) use given::Limit;
 pub(crate) use group::{GroupChange, GroupSet, GroupSummary, Groups};
 pub(crate) use job::{AttemptView, Attempts, CancelOutcome, Cancelled, Explained, JobView, LineView, LogView};
 pub(crate) use list::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery};
+pub(crate) use me::{Links, Me};
 pub(crate) use problem::{Code, Problem};
 pub(crate) use schedule::{
     BackfillRequest, CheckRequest, NextTimes, PauseRequest, RunRequest, RunView, Runs, ScheduleEventView, SchedulePage,

@@ -1,8 +1,9 @@
 //! `turnabout demo`: a hundred groups, one of which floods, and how long each waits; with `--fifo`, what it would be like
-//! without turns.
+//! without turns. With `--serve`, the same on the operator's page (`demo/serve.rs`).
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +14,8 @@ use turnabout::{Context, Executor, Jobs, Submission, Task, TaskResult};
 
 use super::print;
 use super::signals::Signals;
+
+mod serve;
 
 /// The view is drawn anew so often.
 const FRAME: Duration = Duration::from_millis(250);
@@ -41,6 +44,12 @@ pub(crate) struct Demo {
     /// End after this time [default: when all jobs of the quiet groups are done]
     #[arg(long = "for", value_name = "DURATION", value_parser = super::duration)]
     time: Option<Duration>,
+    /// Show it in a browser instead, for as long as you like
+    #[arg(long)]
+    serve: bool,
+    /// Where the browser finds it
+    #[arg(long, value_name = "ADDRESS", requires = "serve", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)))]
+    address: SocketAddr,
 }
 
 /// A job of the demonstration. The group it belongs to in our view: for `--fifo` all are in one group of the store.
@@ -114,6 +123,9 @@ async fn work(cx: Context<Arc<Board>>, work: Work) -> TaskResult {
 }
 
 pub(crate) async fn run(args: Demo) -> anyhow::Result<ExitCode> {
+    if args.serve {
+        return serve::run(&args).await;
+    }
     let mut signals = Signals::listen()?;
     let folder = tempfile::tempdir().context("cannot make a folder for the demonstration")?;
     let jobs = Jobs::open(format!("sqlite://{}", folder.path().join("demo.db").display())).await?;
@@ -152,18 +164,19 @@ pub(crate) async fn run(args: Demo) -> anyhow::Result<ExitCode> {
 
 /// The flood first, as it would have come first; then a few jobs of each quiet group.
 fn submissions(args: &Demo) -> Vec<(String, Submission)> {
-    let millis = u64::try_from(args.job.as_millis()).unwrap_or(u64::MAX);
-    let submission = |group: String| {
-        let work = Work {
-            group: group.clone(),
-            millis,
-        };
-        let turns = if args.fifo { "all".to_owned() } else { group.clone() };
-        (group, Submission::new(work).group(turns))
-    };
-    let flood = (0..args.flood).map(|_| submission(FLOOD.to_owned()));
-    let quiet = (0..3).flat_map(|_| (1..args.groups).map(|n| submission(format!("group {n:02}"))));
+    let flood = (0..args.flood).map(|_| one(args, FLOOD.to_owned()));
+    let quiet = (0..3).flat_map(|_| (1..args.groups).map(|n| one(args, format!("group {n:02}"))));
     flood.chain(quiet).collect()
+}
+
+/// A job of a group.
+fn one(args: &Demo, group: String) -> (String, Submission) {
+    let work = Work {
+        group: group.clone(),
+        millis: u64::try_from(args.job.as_millis()).unwrap_or(u64::MAX),
+    };
+    let turns = if args.fifo { "all".to_owned() } else { group.clone() };
+    (group, Submission::new(work).group(turns))
 }
 
 /// Whether all but the flood is done.

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 
 use super::kinds::JwtSigned;
 use super::{Api, Config, Token};
+use crate::api::types::Links;
 use crate::api::{ApiSettings, On, Webhook};
 use crate::auth::{JwtAlgorithm, JwtSettings, Limit, Role, StaticToken};
 use crate::tasks::Checks;
@@ -39,9 +40,47 @@ impl Config {
             connections: api.connections as usize,
             heartbeat: api.heartbeat,
             shutdown: api.shutdown,
+            dashboard: api.dashboard,
+            prefix: prefix(api)?,
+            links: links(&self.links)?,
             status_only: false,
         })
     }
+}
+
+/// What a proxy leaves before all paths: as it is put before one.
+pub(super) fn prefix(api: &Api) -> anyhow::Result<String> {
+    let prefix = api.prefix.as_deref().unwrap_or_default().trim_end_matches('/');
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '~');
+    anyhow::ensure!(
+        prefix.is_empty() || (prefix.starts_with('/') && !prefix.contains("//") && prefix.chars().all(plain)),
+        "a prefix begins with `/` and has letters, digits, `-`, `_`, `.` and `~`, such as \"/turnabout\""
+    );
+    Ok(prefix.to_owned())
+}
+
+/// Addresses for the page. Browsers would run others as programs (`javascript:`).
+pub(super) fn links(links: &super::Links) -> anyhow::Result<Links> {
+    for (name, link) in [
+        ("job", &links.job),
+        ("task", &links.task),
+        ("group", &links.group),
+        ("executor", &links.executor),
+        ("trace", &links.trace),
+    ] {
+        let fine = |link: &String| link.starts_with("http://") || link.starts_with("https://");
+        anyhow::ensure!(
+            link.as_ref().is_none_or(fine),
+            "`{name}` has to begin with http:// or https://"
+        );
+    }
+    Ok(Links {
+        job: links.job.clone(),
+        task: links.task.clone(),
+        group: links.group.clone(),
+        executor: links.executor.clone(),
+        trace: links.trace.clone(),
+    })
 }
 
 /// Whom a webhook tells what.

@@ -40,6 +40,12 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
     if config.store.connections == 0 {
         complain("connections", "at least one connection is needed".to_owned());
     }
+    if let Err(error) = super::access::prefix(&config.api) {
+        complain("api.prefix", error.to_string());
+    }
+    if let Err(error) = super::access::links(&config.links) {
+        complain("links", error.to_string());
+    }
     for (name, group) in &config.groups {
         let full = |key: &str| format!("groups.{name}.{key}");
         let heaviest = turnabout::group::GroupSettings::MAX_WEIGHT;

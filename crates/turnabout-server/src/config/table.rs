@@ -80,6 +80,10 @@ section! {
     Api {
         /// Where it listens. On an address that others can reach it does not start without tokens.
         address: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)), flag "address";
+        /// Whether the operator's page is served at /.
+        dashboard: bool = true;
+        /// What a proxy leaves before all paths, if it does not take it away: "/turnabout". Paths without it work as well.
+        prefix: Option<String> = None, like "\"/turnabout\"";
         /// Names by which the server may be called on loopback, besides localhost and its addresses.
         hosts: Vec<String> = Vec::new(), like "[\"jobs.internal\"]";
         /// Web pages of these origins may call the API.
@@ -147,6 +151,23 @@ section! {
         /// Which events: "submitted", "stuck" (an attempt has failed and will be tried again; if that is at once, it may not be
         /// told), "final" (a job has ended).
         on: Vec<String> = vec!["final".to_owned()], live true;
+    }
+}
+
+section! {
+    /// Addresses of other programs that the operator's page links to: http:// or https://, with a place for what they are
+    /// about. None is shown unless given.
+    Links {
+        /// About a job: `{id}`, `{task}`, `{group}`, `{owner}`.
+        job: Option<String> = None, like "\"https://logs.example.org/search?q={id}\"";
+        /// About a task: `{task}`.
+        task: Option<String> = None, like "\"https://graphs.example.org/task/{task}\"";
+        /// About a group: `{group}`.
+        group: Option<String> = None, like "\"https://admin.example.org/tenants/{group}\"";
+        /// About an executor: `{name}`, `{id}`.
+        executor: Option<String> = None, like "\"https://graphs.example.org/host/{name}\"";
+        /// About a trace: `{trace}`.
+        trace: Option<String> = None, like "\"https://traces.example.org/trace/{trace}\"";
     }
 }
 

@@ -1,0 +1,32 @@
+//! Who asks: what a page has to know of its reader before it shows anything.
+
+use axum::Json;
+use axum::extract::State;
+
+use super::caller::Caller;
+use super::state::App;
+use super::types::Me;
+use crate::auth::Role;
+
+/// Who asks
+///
+/// The name and the role of the token, and what pages show beside jobs: addresses of other programs, from the configuration.
+#[utoipa::path(get, path = "/api/v1/me", tag = "info", operation_id = "me",
+    responses((status = 200, body = Me, description = "The caller, as this server knows them")))]
+pub(super) async fn me(State(app): State<App>, caller: Caller) -> Json<Me> {
+    let role = match &caller.role {
+        Role::Admin => "admin",
+        Role::Group(_) => "group",
+        Role::Owner { .. } => "owner",
+    };
+    Json(Me {
+        role: role.to_owned(),
+        group: caller.group().map(ToOwned::to_owned),
+        owner: caller.owner().map(ToOwned::to_owned),
+        name: caller.name,
+        token: !app.live().gate.is_open(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        time: jiff::Timestamp::now(),
+        links: app.settings.links.clone(),
+    })
+}

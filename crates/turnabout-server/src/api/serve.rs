@@ -19,6 +19,7 @@ use turnabout::{ExecutorHandle, Jobs};
 
 use super::guard::Peer;
 use super::live::Control;
+use super::minting::Minting;
 use super::settings::ApiSettings;
 use super::state::{App, Inner};
 use super::{metrics, openapi, webhooks};
@@ -73,6 +74,7 @@ impl Server {
             control,
             limiter: Limiter::new(settings.rate),
             guesses: Limiter::new(GUESSES),
+            minting: Minting::default(),
             settings,
             executor: None,
             gauges: Mutex::default(),
@@ -96,6 +98,7 @@ impl Server {
             control: Control::new(&settings)?,
             limiter: Limiter::new(settings.rate),
             guesses: Limiter::new(GUESSES),
+            minting: Minting::default(),
             settings,
             executor: None,
             gauges: Mutex::default(),

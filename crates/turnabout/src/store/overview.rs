@@ -142,6 +142,27 @@ pub struct Hint {
     pub last: Option<Brief>,
 }
 
+/// A key by which servers sign what they hand out, and know it again: the same for all servers of a store.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SigningKey {
+    /// Names the key in what it has signed. Never used again.
+    pub number: i64,
+    /// The key itself.
+    pub secret: Vec<u8>,
+    /// When it was made.
+    pub made: Timestamp,
+}
+
+/// Never shows the key.
+impl std::fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SigningKey")
+            .field("number", &self.number)
+            .field("made", &self.made)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What those ask of a store who look after the whole, or follow many jobs.
 #[async_trait]
 pub trait Overview: Send + Sync {
@@ -169,4 +190,11 @@ pub trait Overview: Send + Sync {
 
     /// Hints after this number, in order.
     async fn hints(&self, after: i64, limit: u32) -> Result<Vec<Hint>>;
+
+    /// All signing keys, newest first.
+    async fn keys(&self) -> Result<Vec<SigningKey>>;
+
+    /// Forgets the signing keys that are as old as `forget` or older, adds this one if none is younger than `renew`, and
+    /// says which there are then, newest first. With two zeros, only the new one is left.
+    async fn renew_keys(&self, secret: &[u8], renew: Duration, forget: Duration) -> Result<Vec<SigningKey>>;
 }

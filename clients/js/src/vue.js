@@ -1,6 +1,6 @@
 // Vue 3: useJob, useJobs, <JobProgress>, and a mixin for those who come from options and callbacks.
 
-import { computed, defineComponent, h, inject, onScopeDispose, onMounted, shallowRef, toValue, watch, getCurrentInstance } from 'vue'
+import { computed, defineComponent, getCurrentInstance, h, inject, onMounted, onScopeDispose, shallowRef, toValue, watch } from 'vue'
 import { isEnded } from './job.js'
 import { WORDS, view } from './words.js'
 
@@ -24,12 +24,9 @@ const given = () => {
 export function useJobs() {
   const { jobs } = given()
   const connection = shallowRef(jobs.connection)
-  onMounted(() => {
-    const stop = jobs.onConnection((now) => (connection.value = now))
-    cleanup.push(stop)
-  })
-  const cleanup = []
-  onScopeDispose(() => cleanup.forEach((stop) => stop()))
+  let stop
+  onMounted(() => (stop = jobs.onConnection((now) => (connection.value = now))))
+  onScopeDispose(() => stop?.())
   return { jobs, connection }
 }
 
@@ -38,6 +35,8 @@ export function useJob(id, { initial } = {}) {
   const { jobs, words } = given()
   const current = shallowRef(null)
   const tracked = shallowRef(null)
+  // Outside of a component there is nothing to wait for.
+  let mounted = !getCurrentInstance()
   let stop
   const follow = (now) => {
     stop?.()
@@ -46,12 +45,13 @@ export function useJob(id, { initial } = {}) {
     current.value = tracked.value?.current ?? null
     if (mounted && tracked.value) stop = tracked.value.subscribe((job) => (current.value = job))
   }
-  let mounted = !getCurrentInstance()
   watch(() => toValue(id), follow, { immediate: true })
-  onMounted(() => {
-    mounted = true
-    follow(toValue(id))
-  })
+  if (!mounted) {
+    onMounted(() => {
+      mounted = true
+      follow(toValue(id))
+    })
+  }
   onScopeDispose(() => stop?.())
   const shown = computed(() => view(current.value, words))
   const part = (name) => computed(() => shown.value[name])

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 export const PROGRAM = process.env.TURNABOUT_PROGRAM ?? join(process.env.CARGO_TARGET_DIR ?? join(root, 'target'), 'debug', 'turnabout')
 
-const hash = (token) => 'sha256:' + createHash('sha256').update(token).digest('hex')
+export const hash = (token) => 'sha256:' + createHash('sha256').update(token).digest('hex')
 
 /** A port that nobody uses at present. */
 export const freePort = () =>
@@ -49,7 +49,7 @@ statuses = { no-pages = 422 }
 `
 
 export class Server {
-  static async start({ origins = [], port, config = '' } = {}) {
+  static async start({ origins = [], port, text } = {}) {
     if (!existsSync(PROGRAM)) throw new Error(`there is no ${PROGRAM}; build it: cargo build -p turnabout-server`)
     const server = new Server()
     server.folder = mkdtempSync(join(tmpdir(), 'turnabout-js-'))
@@ -57,7 +57,7 @@ export class Server {
     server.origin = `http://127.0.0.1:${server.port}`
     server.url = `${server.origin}/api/v1`
     server.log = []
-    writeFileSync(join(server.folder, 'turnabout.toml'), CONFIG(origins) + config)
+    writeFileSync(join(server.folder, 'turnabout.toml'), text ?? CONFIG(origins))
     await server.run()
     return server
   }

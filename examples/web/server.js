@@ -27,7 +27,8 @@ const react = buildSync({
   format: 'esm',
   jsx: 'automatic',
   define: { 'process.env.NODE_ENV': '"production"' },
-  preserveSymlinks: true,
+  // The client is a linked folder here: without this it might find a React of its own.
+  alias: { react: join(here, 'node_modules/react') },
   write: false,
 }).outputFiles[0].contents
 

@@ -44,7 +44,8 @@ before(async () => {
       bundle: true,
       format: 'esm',
       jsx: 'automatic',
-      preserveSymlinks: true,
+      // The client is a linked folder: without this it would find others of its own.
+      alias: { react: join(folder, 'node_modules/react'), vue: join(folder, 'node_modules/vue/dist/vue.esm-bundler.js') },
       logLevel: 'error',
       define: { 'process.env.NODE_ENV': '"production"' },
       plugins: [{

@@ -6,15 +6,15 @@ import { flood, jobs, upload } from './jobs.js'
 function Documents() {
   const { connection } = useJobs()
   const [documents, setDocuments] = useState([])
+  // An upload may be faster than the list of what there was.
+  const show = (more) =>
+    setDocuments((before) => [...before, ...more.filter(({ id }) => before.every((known) => known.id !== id))])
   const add = async ({ target }) => {
-    for (const file of [...target.files]) {
-      const id = await upload(file)
-      setDocuments((before) => [...before, { id, name: file.name }])
-    }
+    for (const file of [...target.files]) show([{ id: await upload(file), name: file.name }])
   }
   useEffect(() => {
     jobs.unfinished({ task: 'document', limit: 1000 }).then((found) =>
-      setDocuments(found.map((job) => ({ id: job.id, name: job.current.public?.file ?? job.id }))),
+      show(found.map((job) => ({ id: job.id, name: job.current.public?.file ?? job.id }))),
     )
   }, [])
   return (

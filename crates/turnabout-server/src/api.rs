@@ -36,6 +36,9 @@
 //! GET    /api/v1/executors               who runs jobs
 //! POST   /api/v1/executors/{id}/drain    it takes no more jobs
 //! GET    /api/v1/events                  server-sent events: what becomes of jobs
+//! POST   /api/v1/events                  the same, for more ids than an address holds
+//! POST   /api/v1/tokens                  mint a short-lived token for a browser
+//! POST   /api/v1/tokens/rotate           revoke all minted tokens
 //! POST   /api/v1/notify                  look for jobs now
 //! GET    /api/v1/running                 what runs on the executor beside this server
 //! POST   /api/v1/shutdownAndExit         end this server, gently
@@ -58,16 +61,19 @@ mod jobs;
 mod live;
 mod me;
 mod metrics;
+mod minting;
 mod openapi;
 mod prefix;
 mod problem;
 mod schedules;
 mod serve;
 mod settings;
+mod shown;
 mod state;
 mod stream;
 mod summary;
 mod tasks;
+mod tokens;
 pub(crate) mod types;
 mod webhooks;
 

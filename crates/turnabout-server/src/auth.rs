@@ -5,11 +5,13 @@
 
 mod jwt;
 mod limit;
+pub(crate) mod minted;
 mod role;
 mod token;
 
 pub(crate) use jwt::{Jwt, JwtAlgorithm, JwtSettings};
 pub(crate) use limit::{Limit, Limiter};
+pub(crate) use minted::{Grant, Minted};
 pub(crate) use role::Role;
 pub(crate) use token::{StaticToken, hash, make};
 

@@ -21,6 +21,7 @@ pub(crate) mod show;
 mod signals;
 pub(crate) mod submit;
 pub(crate) mod task;
+pub(crate) mod token;
 mod wait;
 
 pub(crate) use crate::config::value::duration;
@@ -78,8 +79,8 @@ pub(crate) enum Command {
     Drain(overview::Drain),
     /// Show the settings in force, and where each came from
     Config(config::ShowConfig),
-    /// Make a token for the API
-    Token(few::MakeToken),
+    /// Make a token for the API, or mint one for a browser
+    Token(token::Token),
     /// Bring the tables of a database up to date
     Migrate,
     /// Print what a shell needs to complete these commands

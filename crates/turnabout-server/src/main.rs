@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::api::types::BulkVerb;
-use crate::cli::{Cli, Command, change, demo, few, group, jobs, logs, overview, schedule, serve, show, submit, task};
+use crate::cli::{
+    Cli, Command, change, demo, few, group, jobs, logs, overview, schedule, serve, show, submit, task, token,
+};
 
 mod api;
 mod auth;
@@ -39,7 +41,7 @@ async fn main() -> ExitCode {
         Command::Executors(args) => overview::executors(global, args).await,
         Command::Drain(args) => overview::drain(global, args).await,
         Command::Config(args) => cli::config::run(global, &args),
-        Command::Token(args) => few::token(&args),
+        Command::Token(args) => token::run(global, args).await,
         Command::Migrate => few::migrate(global).await,
         Command::Completions(args) => few::completions(&args),
         // They make stores of their own.

@@ -11,6 +11,7 @@ use turnabout::{Context, Executor, TaskResult, TaskSettings};
 
 mod checks;
 mod command;
+mod shown;
 mod signature;
 mod sleep;
 pub(crate) mod template;
@@ -18,6 +19,7 @@ mod url;
 
 pub(crate) use checks::Checks;
 pub(crate) use command::kill_all;
+pub(crate) use shown::Shown;
 
 use crate::api::WEBHOOK_TASK;
 use crate::config::{Config, Task};

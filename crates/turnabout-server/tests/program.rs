@@ -28,6 +28,8 @@ mod http;
 mod limits;
 #[path = "program/line.rs"]
 mod line;
+#[path = "program/minted.rs"]
+mod minted;
 #[path = "program/operators.rs"]
 mod operators;
 #[path = "program/page.rs"]
@@ -115,6 +117,10 @@ on_both_stores! {
     roles::a_group_sees_and_changes_nothing_of_another_and_neither_does_an_owner,
     roles::nobody_gets_around_the_guard,
     roles::a_server_that_others_can_reach_needs_tokens,
+    minted::minted_tokens_do_nothing_beyond_their_jobs,
+    minted::minted_tokens_end_and_are_revoked_with_their_streams,
+    minted::a_submit_returns_a_token_for_its_job,
+    minted::a_task_says_what_is_public_and_how_its_errors_are_told,
     schedules::a_schedule_of_the_file_runs_and_what_an_operator_sets_stays,
     schedules::schedules_are_made_explained_and_run_from_the_command_line,
     schedules::a_group_has_schedules_of_its_own_and_foreign_ones_do_not_exist,

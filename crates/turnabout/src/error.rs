@@ -28,6 +28,8 @@ pub enum Error {
         code: String,
         /// A sentence for people.
         message: String,
+        /// The HTTP status that the task asks for.
+        status: Option<u16>,
     },
     /// There is no such job (or not for this caller).
     #[error("there is no job {0}")]
@@ -132,6 +134,20 @@ impl Error {
     /// Whether the same call may succeed later without any change: a lost connection, a busy database.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Store { transient: true, .. })
+    }
+
+    /// The HTTP status by which a web application tells its caller of this error. Of those from 500 on the caller should be
+    /// told no more than that.
+    pub fn http_status(&self) -> u16 {
+        match self {
+            Self::Invalid { .. } => 400,
+            Self::Refused { status, .. } => status.unwrap_or(422),
+            Self::NotFound(_) | Self::NoSchedule(_) => 404,
+            Self::StillRuns { .. } | Self::Conflict(_) | Self::NotCancellable { .. } | Self::WrongState { .. } => 409,
+            Self::TooMany { .. } => 429,
+            error if error.is_transient() => 503,
+            _ => 500,
+        }
     }
 
     /// The whole chain of causes in one line, for logs.

@@ -14,12 +14,15 @@ use crate::lifecycle::Standing;
 mod attempt;
 mod brief;
 mod id;
+mod public;
 mod when;
 
 pub use attempt::Attempt;
 pub use brief::Brief;
 
 pub use id::JobId;
+pub use public::PUBLIC;
+pub(crate) use public::written as public_text;
 #[cfg(feature = "postgres")]
 pub(crate) use when::LONGEST;
 pub use when::When;

@@ -10,9 +10,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::job::{JobId, Meta, Priority, When};
+use crate::job::{JobId, Meta, PUBLIC, Priority, When, public_text};
 use crate::jobs::Jobs;
 use crate::store::{MaxUnfinished, NewJob, Submitted};
 use crate::task::{Args, Task};
@@ -52,6 +53,8 @@ pub struct Submission {
     subject: Option<String>,
     max_unfinished: MaxUnfinished,
     meta: Meta,
+    /// `None`: as the arguments say.
+    public: Option<Map<String, Value>>,
     parent: Option<JobId>,
 }
 
@@ -98,6 +101,8 @@ settings! {
     fn subject(subject: impl Into<String>) |s| s.subject = Some(subject.into());
     /// Sets an entry of the small map that travels with the job and is inherited by its children.
     fn meta(key: impl Into<String>, value: impl Into<String>) |s| s.meta.insert(key.into(), value.into());
+    /// What everyone may know who sees the job, where its task does not say, see [`Task::public`].
+    fn public(fields: Map<String, Value>) |s| s.public = Some(fields);
     /// The job's id (a UUID of version 7): submitting the same id again is the same job, also after it ended.
     fn id(id: JobId) |s| s.id = Some(id);
     /// The job that this one belongs to.
@@ -137,6 +142,7 @@ impl Submission {
             subject: None,
             max_unfinished: MaxUnfinished::AsPublished,
             meta: Meta::new(),
+            public: None,
             parent: None,
         }
     }
@@ -147,6 +153,8 @@ impl Submission {
         self.group = Some(group.to_owned());
         self.owner = owner.map(ToOwned::to_owned);
         self.meta.clone_from(meta);
+        // What the parent shows of itself is not the child's.
+        self.meta.remove(PUBLIC);
         self
     }
 
@@ -166,6 +174,7 @@ impl Submission {
         let told = arguments::tell(&**task, self.subject.is_none())?;
         self.items.get_or_insert(told.items);
         self.subject = self.subject.take().or(told.subject);
+        self.public.get_or_insert(told.public);
         let written = Arguments::Prepared(told.text);
         match std::mem::replace(&mut self.args, written) {
             Arguments::Typed(task) => Ok(Some(task)),
@@ -188,7 +197,11 @@ impl Submission {
                 name(what, text)?;
             }
         }
-        meta(&self.meta)?;
+        let mut entries = self.meta;
+        if let Some(text) = self.public.as_ref().map(public_text).transpose()?.flatten() {
+            entries.insert(PUBLIC.to_owned(), text);
+        }
+        meta(&entries)?;
         let items = self.items.unwrap_or(1);
         if items == 0 {
             return Err(Error::invalid("items", "a job holds at least 1 unit of work, not 0"));
@@ -211,7 +224,7 @@ impl Submission {
             items,
             subject: self.subject.as_deref().and_then(subject),
             max_unfinished: self.max_unfinished,
-            meta: self.meta,
+            meta: entries,
             parent: self.parent,
         })
     }

@@ -88,6 +88,12 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
         None
     }
 
+    /// What everyone may know who sees the job, also those who do not see its arguments: its owner in a web page, for
+    /// example. Small fields by their names; they are stored with the job when it is submitted by this type.
+    fn public(&self) -> serde_json::Map<String, serde_json::Value> {
+        serde_json::Map::new()
+    }
+
     /// The arguments as they are stored: JSON unless said otherwise. See [`Args`] for a compact binary form.
     fn encode(&self) -> Result<Args<'static>, BoxError> {
         Args::json(self)

@@ -1,12 +1,14 @@
 //! Who asks, and what they may see.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::request::Parts;
-use turnabout::Job;
+use turnabout::{Job, JobId};
 
 use super::extract::no_nul;
 use super::types::{Code, Problem};
-use crate::auth::Role;
+use crate::auth::{Holder, Minted, Role};
 
 /// Who asks.
 #[derive(Clone, Debug)]
@@ -14,14 +16,55 @@ pub(crate) struct Caller {
     /// What their token is called, for the log.
     pub(super) name: String,
     pub(super) role: Role,
+    /// The token that a browser was given, which ends.
+    minted: Option<Minted>,
 }
 
 impl Caller {
+    pub(super) fn new(Holder { name, role }: Holder) -> Self {
+        Self {
+            name,
+            role,
+            minted: None,
+        }
+    }
+
+    /// Whoever was given a minted token.
+    pub(super) fn browser(minted: Minted) -> Self {
+        Self {
+            name: format!("browser:{}", minted.id),
+            role: Role::Browser(Arc::clone(&minted.grant)),
+            minted: Some(minted),
+        }
+    }
+
+    /// The token of a browser, which ends.
+    pub(super) fn minted(&self) -> Option<&Minted> {
+        self.minted.as_ref()
+    }
+
+    /// The only jobs that they see, if that is said of single ones.
+    pub(super) fn jobs(&self) -> Option<&[JobId]> {
+        match &self.role {
+            Role::Browser(grant) if !grant.jobs.is_empty() => Some(&grant.jobs),
+            _ => None,
+        }
+    }
+
+    /// Whether a job may exist for them, as far as its id tells.
+    pub(super) fn may_see(&self, id: JobId) -> bool {
+        match &self.role {
+            Role::Browser(grant) => grant.names(id),
+            _ => true,
+        }
+    }
+
     /// The only group that they see, if not all.
     pub(super) fn group(&self) -> Option<&str> {
         match &self.role {
             Role::Admin => None,
             Role::Group(group) | Role::Owner { group, .. } => Some(group),
+            Role::Browser(grant) => grant.group.as_deref(),
         }
     }
 
@@ -29,13 +72,15 @@ impl Caller {
     pub(super) fn owner(&self) -> Option<&str> {
         match &self.role {
             Role::Owner { owner, .. } => Some(owner),
-            _ => None,
+            Role::Browser(grant) => grant.owner.as_deref(),
+            Role::Admin | Role::Group(_) => None,
         }
     }
 
     /// Whether a job exists for them. Its group and owner never change, so what was true once stays true.
     pub(super) fn sees(&self, job: &Job) -> bool {
-        self.group().is_none_or(|group| job.group == group)
+        self.may_see(job.id)
+            && self.group().is_none_or(|group| job.group == group)
             && self.owner().is_none_or(|owner| job.owner.as_deref() == Some(owner))
     }
 

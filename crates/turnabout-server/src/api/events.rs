@@ -17,11 +17,11 @@ use turnabout::jobs::{Following, Interest, Note, Told};
 use utoipa::IntoParams;
 
 use super::caller::Caller;
-use super::extract::Ask;
+use super::extract::{Ask, Body};
 use super::jobs::parse_ids;
 use super::state::App;
 use super::stream as sse;
-use super::types::{BriefView, Problem, StreamEvent};
+use super::types::{FollowRequest, Problem, StreamEvent};
 
 /// So many unfinished jobs are told at the beginning, unless said otherwise.
 const INITIAL: u32 = 100;
@@ -32,7 +32,8 @@ const MAX_INITIAL: u32 = 1000;
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 pub(super) struct EventsQuery {
-    /// These jobs, by id and separated by commas; at most 1000. The stream ends (`end`) when all of them have.
+    /// These jobs, by id and separated by commas; at most 1000 (more than an address holds are sent by POST). The stream ends
+    /// (`end`) when all of them have.
     ids: Option<String>,
     /// Those of this group.
     group: Option<String>,
@@ -60,18 +61,43 @@ pub(super) async fn events(
     headers: HeaderMap,
     Ask(query): Ask<EventsQuery>,
 ) -> Result<Response, Problem> {
-    let ids: HashSet<JobId> = match &query.ids {
-        Some(ids) => parse_ids(ids)?.into_iter().collect(),
-        None => HashSet::new(),
+    let request = FollowRequest {
+        ids: query.ids.as_deref().map(parse_ids).transpose()?,
+        group: query.group,
+        owner: query.owner,
+        initial: query.initial,
+        last_event_id: query.last_event_id,
     };
-    if query.ids.is_some() && ids.is_empty() {
+    follow(&app, &caller, &headers, request).await
+}
+
+/// Follow jobs by many ids
+///
+/// The same stream, for more ids than an address holds.
+#[utoipa::path(post, path = "/api/v1/events", tag = "events", operation_id = "eventsOf", request_body = FollowRequest,
+    responses((status = 200, description = "Events, for as long as the reader likes", content_type = "text/event-stream", body = StreamEvent)))]
+pub(super) async fn events_of(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    Body(request): Body<FollowRequest>,
+) -> Result<Response, Problem> {
+    follow(&app, &caller, &headers, request).await
+}
+
+async fn follow(app: &App, caller: &Caller, headers: &HeaderMap, request: FollowRequest) -> Result<Response, Problem> {
+    if request.ids.as_ref().is_some_and(Vec::is_empty) {
         return Err(Problem::invalid(
             "ids",
             "no id is given; leave it out to follow all jobs",
         ));
     }
-    let (group, owner) = caller.place(query.group, query.owner)?;
-    let initial = query.initial.unwrap_or(INITIAL);
+    // Whoever sees a few jobs only follows those.
+    let wanted = request.ids.or_else(|| caller.jobs().map(ToOwned::to_owned));
+    let (ids, hidden): (HashSet<JobId>, HashSet<JobId>) =
+        wanted.into_iter().flatten().partition(|id| caller.may_see(*id));
+    let (group, owner) = caller.place(request.group, request.owner)?;
+    let initial = request.initial.unwrap_or(INITIAL);
     if initial > MAX_INITIAL {
         return Err(Problem::invalid(
             "initial",
@@ -80,25 +106,43 @@ pub(super) async fn events(
     }
     let header = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     // An id that means nothing to us is like one that we have forgotten.
-    let last = query.last_event_id.as_deref().or(header);
+    let last = request.last_event_id.as_deref().or(header);
     let from = last.map(|id| id.parse().unwrap_or_default());
+    // Without ids all jobs would be followed: whoever may see none of those asked for follows nothing.
+    let nothing = ids.is_empty() && !hidden.is_empty();
     let interest = Interest {
         ids: ids.clone(),
         whose: Whose { group, owner },
         initial,
     };
+    let mut waiting: VecDeque<Event> = hidden.iter().map(|id| gone(*id)).collect();
+    if nothing {
+        waiting.push_back(sse::event("end", &serde_json::json!({})));
+    }
     let reader = Reader {
-        following: app.jobs.follow(interest, from).await?,
+        caller: caller.clone(),
+        following: if nothing {
+            None
+        } else {
+            Some(app.jobs.follow(interest, from).await?)
+        },
         open: (!ids.is_empty()).then_some(ids),
-        waiting: VecDeque::new(),
-        over: false,
+        waiting,
+        over: nothing,
     };
-    Ok(sse::respond(&app, stream::unfold(reader, Reader::next)))
+    Ok(sse::respond(app, caller, stream::unfold(reader, Reader::next)))
+}
+
+/// There is no such job, for this reader.
+fn gone(id: JobId) -> Event {
+    sse::event("gone", &serde_json::json!({ "id": id }))
 }
 
 /// Someone who reads a stream.
 struct Reader {
-    following: Following,
+    caller: Caller,
+    /// None: there is nothing to follow.
+    following: Option<Following>,
     /// Jobs followed by id that have not ended.
     open: Option<HashSet<JobId>>,
     waiting: VecDeque<Event>,
@@ -114,7 +158,7 @@ impl Reader {
             if self.over {
                 return None;
             }
-            let note = self.following.next().await?;
+            let note = self.following.as_mut()?.next().await?;
             self.take(&note);
         }
     }
@@ -127,13 +171,13 @@ impl Reader {
                     if let Some(open) = self.open.as_mut().filter(|_| job.state.is_final()) {
                         open.remove(&job.id);
                     }
-                    sse::event("job", &BriefView::from(&**job))
+                    sse::event("job", &self.caller.shown_brief(job))
                 }
                 Told::Gone(id) => {
                     if let Some(open) = &mut self.open {
                         open.remove(id);
                     }
-                    sse::event("gone", &serde_json::json!({ "id": id }))
+                    gone(*id)
                 }
                 Told::Resync => sse::event("resync", &serde_json::json!({})),
                 Told::Ready => sse::event("ready", &serde_json::json!({})),

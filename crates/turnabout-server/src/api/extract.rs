@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, Uri};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -99,11 +99,39 @@ pub(super) fn field(complaint: &str) -> Option<&str> {
     is_name.then_some(name)
 }
 
+/// Lists may also be given by repeating their name, as in `states=waiting&states=stuck`: the same as `states=waiting,stuck`.
+fn joined(uri: &Uri) -> Option<Uri> {
+    const LISTS: [&str; 3] = ["ids", "state", "states"];
+    let query = uri.query()?;
+    let mut pairs: Vec<(&str, String)> = Vec::new();
+    let mut repeated = false;
+    for pair in query.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        match pairs
+            .iter_mut()
+            .find(|(known, _)| *known == name && LISTS.contains(&name))
+        {
+            Some((_, values)) => {
+                repeated = true;
+                values.push(',');
+                values.push_str(value);
+            }
+            None => pairs.push((name, value.to_owned())),
+        }
+    }
+    if !repeated {
+        return None;
+    }
+    let query: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    format!("{}?{}", uri.path(), query.join("&")).parse().ok()
+}
+
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Ask<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        match Query::<T>::from_request_parts(parts, state).await {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let uri = joined(&parts.uri);
+        match Query::<T>::try_from_uri(uri.as_ref().unwrap_or(&parts.uri)) {
             Ok(Query(query)) => Ok(Self(query)),
             Err(rejection) => {
                 let rejection: QueryRejection = rejection;
@@ -147,6 +175,18 @@ mod tests {
         let text = r#"{"task":"x","args":{"n": 1.2345678901234567890123}}"#;
         let Object(job) = serde_json::from_str::<Object<SubmitRequest>>(text).expect("an object");
         assert_eq!(job.args.expect("arguments").get(), "{\"n\": 1.2345678901234567890123}");
+    }
+
+    #[test]
+    fn a_list_may_be_given_by_repeating_its_name() {
+        let joined = |uri: &'static str| joined(&Uri::from_static(uri)).map(|uri| uri.to_string());
+        assert_eq!(
+            joined("/jobs?states=!success&task=x&states=!failed").as_deref(),
+            Some("/jobs?states=!success,!failed&task=x")
+        );
+        assert_eq!(joined("/jobs?states=!success"), None);
+        assert_eq!(joined("/jobs?task=x&task=y"), None, "no list");
+        assert_eq!(joined("/jobs"), None);
     }
 
     #[test]

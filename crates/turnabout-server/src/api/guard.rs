@@ -13,11 +13,14 @@ use super::caller::Caller;
 use super::dashboard;
 use super::state::App;
 use super::types::{Code, Problem};
-use crate::auth::{Gate, Holder, Role};
+use crate::auth::{Gate, Holder, Minted, Role, minted};
 
 /// Where a request comes from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub(super) IpAddr);
+
+/// What a minted token was found to allow, if anything.
+type Verified = Result<Option<Minted>, Problem>;
 
 /// What anyone may read: whether the server is alive, and how it is used.
 const OPEN: [&str; 4] = ["/healthz", "/readyz", "/api/info/version", "/api/openapi.json"];
@@ -32,7 +35,12 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     let path = request.uri().path();
     let policy = policy(path);
     let private = path.starts_with("/api/v1");
-    let mut response = match admit(&app, &request) {
+    let token = bearer(request.headers()).filter(|token| minted::is_minted(token));
+    let minted = match token.map(str::to_owned) {
+        Some(token) => Some(app.minting.verify(&app.jobs, &token).await),
+        None => None,
+    };
+    let mut response = match admit(&app, &request, minted) {
         Ok(caller) => {
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
@@ -75,7 +83,7 @@ async fn answer(response: impl Future<Output = Response>, limit: Duration) -> Re
 }
 
 /// Whether a request may come in, and by whom it is made. None: by anyone, for what anyone may read.
-fn admit(app: &App, request: &Request) -> Result<Option<Caller>, Problem> {
+fn admit(app: &App, request: &Request, minted: Option<Verified>) -> Result<Option<Caller>, Problem> {
     let headers = request.headers();
     let host = request
         .uri()
@@ -98,41 +106,71 @@ fn admit(app: &App, request: &Request) -> Result<Option<Caller>, Problem> {
         ));
     }
     let path = request.uri().path();
+    // A browser's token allows no more where nobody needs one: what works there works elsewhere.
+    if let Some(minted) = minted {
+        return browser(app, request, minted).map(Some);
+    }
     if open {
         let name = "anyone on this machine".to_owned();
-        return Ok(Some(Caller {
+        return Ok(Some(Caller::new(Holder {
             name,
             role: Role::Admin,
-        }));
+        })));
     }
     let page = app.settings.dashboard && dashboard::is_page(path);
     if OPEN.contains(&path) || page || path.starts_with(DOCS) || (path == "/metrics" && app.settings.open_metrics) {
         return Ok(None);
     }
-    let Holder { name, role } = identify(app, &live.gate, request)?;
-    limit(app.limiter.take(&name, Instant::now()))?;
-    Ok(Some(Caller { name, role }))
+    let holder = identify(app, &live.gate, request)?;
+    limit(app.limiter.take(&holder.name, Instant::now()))?;
+    Ok(Some(Caller::new(holder)))
+}
+
+/// The token of a request.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 fn identify(app: &App, gate: &Gate, request: &Request) -> Result<Holder, Problem> {
-    let token = request
-        .headers()
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, token)| token.trim());
-    let Some(token) = token else {
+    let Some(token) = bearer(request.headers()) else {
         return Err(Problem::new(Code::Unauthorized, "send `Authorization: Bearer TOKEN`"));
     };
-    let known = gate.holder(token);
-    known.ok_or_else(|| {
-        let peer = request.extensions().get::<Peer>().map(|peer| peer.0.to_string());
-        let guessed = app.guesses.take(&peer.unwrap_or_default(), Instant::now());
-        limit(guessed)
-            .err()
-            .unwrap_or_else(|| Problem::new(Code::Unauthorized, "the token is not known, or has expired"))
-    })
+    gate.holder(token).ok_or_else(|| unknown(app, request))
+}
+
+/// A token that is not known, which nobody may try often.
+fn unknown(app: &App, request: &Request) -> Problem {
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0.to_string());
+    let guessed = app.guesses.take(&peer.unwrap_or_default(), Instant::now());
+    limit(guessed)
+        .err()
+        .unwrap_or_else(|| Problem::new(Code::Unauthorized, "the token is not known, or has expired"))
+}
+
+/// Whoever was given a minted token, if it is good, and if this is one of the few requests that such tokens are for.
+fn browser(app: &App, request: &Request, minted: Verified) -> Result<Caller, Problem> {
+    let Some(token) = minted? else {
+        return Err(unknown(app, request));
+    };
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let may = match (request.method().as_str(), route) {
+        ("GET" | "HEAD", Some("/api/v1/jobs" | "/api/v1/jobs/{id}" | "/api/v1/events"))
+        | ("POST", Some("/api/v1/events")) => true,
+        ("POST", Some("/api/v1/jobs/{id}/cancel")) => token.grant.cancel,
+        _ => false,
+    };
+    let caller = Caller::browser(token);
+    limit(app.limiter.take(&caller.name, Instant::now()))?;
+    if may {
+        return Ok(caller);
+    }
+    Err(Problem::new(
+        Code::Forbidden,
+        "a minted token is for the events, lists and single jobs that it was minted for, and for cancel where that was \
+         allowed; send another token for anything else",
+    ))
 }
 
 fn limit(taken: Result<(), Duration>) -> Result<(), Problem> {

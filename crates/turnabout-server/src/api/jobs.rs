@@ -27,7 +27,7 @@ pub(super) async fn get(
     caller: Caller,
     Name(id): Name<JobId>,
 ) -> Result<Json<JobView>, Problem> {
-    Ok(Json(app.job(&caller, id).await?.into()))
+    Ok(Json(caller.shown(app.job(&caller, id).await?)))
 }
 
 /// Cancel a job
@@ -59,7 +59,7 @@ pub(super) async fn restart(
 ) -> Result<Json<JobView>, Problem> {
     app.job(&caller, id).await?;
     app.jobs.restart(id).await?;
-    Ok(Json(app.job(&caller, id).await?.into()))
+    Ok(Json(caller.shown(app.job(&caller, id).await?)))
 }
 
 /// Forget a job
@@ -92,5 +92,5 @@ pub(super) async fn priority(
 ) -> Result<Json<JobView>, Problem> {
     app.job(&caller, id).await?;
     app.jobs.set_priority(id, request.priority).await?;
-    Ok(Json(app.job(&caller, id).await?.into()))
+    Ok(Json(caller.shown(app.job(&caller, id).await?)))
 }

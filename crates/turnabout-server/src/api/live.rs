@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::settings::ApiSettings;
 use super::webhooks::Webhook;
 use crate::auth::Gate;
-use crate::tasks::Checks;
+use crate::tasks::{Checks, Shown};
 
 /// What is in force at present.
 pub(super) struct Live {
@@ -16,6 +16,8 @@ pub(super) struct Live {
     pub(super) gate: Gate,
     /// Which arguments are refused.
     pub(super) checks: Checks,
+    /// What tasks show of their jobs.
+    pub(super) shown: Shown,
     /// Who is told.
     pub(super) webhooks: Vec<Webhook>,
 }
@@ -26,6 +28,7 @@ impl Live {
         Ok(Self {
             gate: Gate::new(address, settings.tokens.clone(), settings.jwt.as_ref())?,
             checks: settings.checks.clone(),
+            shown: settings.shown.clone(),
             webhooks: settings.webhooks.clone(),
         })
     }

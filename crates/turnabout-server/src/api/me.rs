@@ -18,6 +18,7 @@ pub(super) async fn me(State(app): State<App>, caller: Caller) -> Json<Me> {
         Role::Admin => "admin",
         Role::Group(_) => "group",
         Role::Owner { .. } => "owner",
+        Role::Browser(_) => "browser",
     };
     Json(Me {
         role: role.to_owned(),

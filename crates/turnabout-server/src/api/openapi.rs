@@ -20,7 +20,7 @@ use utoipa_swagger_ui::{self as swagger, SwaggerUi};
 
 use super::state::App;
 use super::types::{BriefView, Code, Problem, ScheduleEventView};
-use super::{dashboard, events, executors, groups, guard, info, jobs, me, metrics, schedules, summary, tasks};
+use super::{dashboard, events, executors, groups, guard, info, jobs, me, metrics, schedules, summary, tasks, tokens};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -34,6 +34,7 @@ use super::{dashboard, events, executors, groups, guard, info, jobs, me, metrics
     tags(
         (name = "jobs", description = "Submit jobs, look at them, change them"),
         (name = "events", description = "What becomes of jobs, live"),
+        (name = "tokens", description = "Short-lived tokens for browsers"),
         (name = "summary", description = "How the whole is doing"),
         (name = "groups", description = "Whose turn it is: their jobs, and what is set for them"),
         (name = "tasks", description = "What executors run, and what is set for it"),
@@ -58,7 +59,9 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(jobs::attempts))
         .routes(routes!(jobs::result))
         .routes(routes!(jobs::explain))
-        .routes(routes!(events::events))
+        .routes(routes!(events::events, events::events_of))
+        .routes(routes!(tokens::mint))
+        .routes(routes!(tokens::rotate))
         .routes(routes!(summary::summary))
         .routes(routes!(groups::list))
         .routes(routes!(groups::get, groups::change))

@@ -18,6 +18,8 @@ impl Problem {
             code,
             detail: detail.into(),
             field: None,
+            error_code: None,
+            error_message: None,
             retry_after: None,
         }
     }
@@ -60,7 +62,19 @@ impl From<Error> for Problem {
         let text = error.to_string();
         match error {
             Error::Invalid { what, why } => Self::invalid(named(what), why),
-            Error::Refused { .. } => Self::new(Code::Refused, text),
+            Error::Refused {
+                ref code,
+                ref message,
+                status,
+            } => {
+                let problem = Self::new(Code::Refused, text);
+                Self {
+                    status: status.unwrap_or(problem.status),
+                    error_code: Some(code.clone()),
+                    error_message: Some(message.clone()),
+                    ..problem
+                }
+            }
             Error::NotFound(_) | Error::NoSchedule(_) => Self::new(Code::NotFound, text),
             Error::StillRuns { .. } => Self::new(Code::StillRuns, text),
             Error::Conflict(what) => Self::new(Code::Conflict, text).field(what),

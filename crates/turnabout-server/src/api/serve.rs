@@ -18,6 +18,7 @@ use turnabout::{ExecutorHandle, Jobs};
 
 use super::guard::Peer;
 use super::live::Control;
+use super::minting::Minting;
 use super::settings::ApiSettings;
 use super::state::{App, Inner};
 use super::{metrics, openapi, prefix, webhooks};
@@ -72,6 +73,7 @@ impl Server {
             control,
             limiter: Limiter::new(settings.rate),
             guesses: Limiter::new(GUESSES),
+            minting: Minting::default(),
             settings,
             executor: None,
             gauges: Mutex::default(),
@@ -95,6 +97,7 @@ impl Server {
             control: Control::new(&settings)?,
             limiter: Limiter::new(settings.rate),
             guesses: Limiter::new(GUESSES),
+            minting: Minting::default(),
             settings,
             executor: None,
             gauges: Mutex::default(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::types::Links;
 use super::webhooks::Webhook;
 use crate::auth::{JwtSettings, Limit, StaticToken};
-use crate::tasks::Checks;
+use crate::tasks::{Checks, Shown};
 
 /// How the API is served, to whom, and within which limits.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub(crate) struct ApiSettings {
     pub(crate) webhooks: Vec<Webhook>,
     /// What is known about the arguments of tasks.
     pub(crate) checks: Checks,
+    /// What tasks show of their jobs.
+    pub(crate) shown: Shown,
     /// A request's body has no more bytes.
     pub(crate) max_body: usize,
     /// A request's head has no more bytes.
@@ -69,6 +71,7 @@ impl Default for ApiSettings {
             open_metrics: false,
             webhooks: Vec::new(),
             checks: Checks::default(),
+            shown: Shown::default(),
             max_body: 8 << 20,
             max_head: 32 << 10,
             timeout: Duration::from_secs(30),

@@ -8,6 +8,7 @@ use turnabout::{Error, ExecutorHandle, Job, JobId, Jobs};
 use super::caller::Caller;
 use super::live::{Control, Live};
 use super::metrics::Gauges;
+use super::minting::Minting;
 use super::settings::ApiSettings;
 use super::types::Problem;
 use crate::auth::Limiter;
@@ -24,6 +25,8 @@ pub(super) struct Inner {
     pub(super) limiter: Limiter,
     /// How often someone may send a token that is not known, by address.
     pub(super) guesses: Limiter,
+    /// The keys of tokens for browsers.
+    pub(super) minting: Minting,
     /// The executor beside this server, if there is one.
     pub(super) executor: Option<Arc<ExecutorHandle>>,
     /// What was last told about the store.

@@ -1,18 +1,35 @@
-//! Server-sent events: how a stream looks, and that it ends with the server.
+//! Server-sent events: how a stream looks, and that it ends with the server, and with a token that ends.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt};
 
+use super::caller::Caller;
 use super::state::App;
 
 /// A response that goes on for as long as there are events, with comments in between so that proxies and readers know that
 /// it is alive.
-pub(super) fn respond(app: &App, events: impl Stream<Item = Event> + Send + 'static) -> Response {
-    let until = app.ending.clone().cancelled_owned();
+pub(super) fn respond(app: &App, caller: &Caller, events: impl Stream<Item = Event> + Send + 'static) -> Response {
+    let ending = app.ending.clone().cancelled_owned();
+    let over = {
+        let (app, token) = (Arc::clone(app), caller.minted().cloned());
+        async move {
+            match token {
+                Some(token) => app.minting.over(&app.jobs, &token).await,
+                None => std::future::pending().await,
+            }
+        }
+    };
+    let until = async move {
+        tokio::select! {
+            () = ending => {}
+            () = over => {}
+        }
+    };
     let events = events.map(Ok::<_, Infallible>).take_until(until);
     let alive = KeepAlive::new().interval(app.settings.heartbeat).text("alive");
     let mut response = Sse::new(events).keep_alive(alive).into_response();

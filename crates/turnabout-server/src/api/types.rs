@@ -12,12 +12,13 @@ mod schedule;
 mod submit;
 mod summary;
 mod task;
+mod token;
 
-pub(crate) use event::{BriefView, StreamEvent};
+pub(crate) use event::{BriefView, FollowRequest, StreamEvent};
 pub(crate) use executor::{DrainRequest, DrainView, ExecutorView, Executors, Running};
 pub(crate) use given::Limit;
 pub(crate) use group::{GroupChange, GroupSet, GroupSummary, Groups};
-pub(crate) use job::{AttemptView, Attempts, CancelOutcome, Cancelled, Explained, JobView, LineView, LogView};
+pub(crate) use job::{AttemptView, Attempts, CancelOutcome, Cancelled, Explained, JobView, LineView, LogView, null};
 pub(crate) use list::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery};
 pub(crate) use me::{Links, Me};
 pub(crate) use problem::{Code, Problem};
@@ -26,10 +27,11 @@ pub(crate) use schedule::{
     ScheduleRequest, ScheduleView,
 };
 pub(crate) use submit::{
-    BatchOutcome, BatchRequest, ItemOutcome, ResultView, SetPriority, SubmitRequest, SubmittedView,
+    BatchOutcome, BatchRequest, ItemOutcome, ResultView, SetPriority, SubmitRequest, SubmittedToken, SubmittedView,
 };
 pub(crate) use summary::{Rate, Summary, TaskSummary};
 pub(crate) use task::{Published, TaskChange, TaskSet, TaskView, Tasks};
+pub(crate) use token::{MintRequest, MintedView};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

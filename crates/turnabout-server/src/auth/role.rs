@@ -1,7 +1,10 @@
 //! Roles: whose jobs a token lets one see.
 
+use std::sync::Arc;
+
 use anyhow::bail;
 
+use super::Grant;
 use crate::api::WEBHOOK_GROUP as GROUP;
 
 /// Whose jobs a caller sees.
@@ -18,6 +21,8 @@ pub(crate) enum Role {
         /// The owner.
         owner: String,
     },
+    /// What a minted token allows, and only where such tokens work.
+    Browser(Arc<Grant>),
 }
 
 impl Role {

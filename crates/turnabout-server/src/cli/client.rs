@@ -19,8 +19,8 @@ use turnabout::{JobId, Priority};
 use super::events::Events;
 use crate::api::types::{
     Attempts, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, DrainRequest, DrainView, Executors, Explained,
-    GroupChange, GroupSet, GroupSummary, Groups, JobPage, JobView, ListQuery, LogView, Problem, SetPriority, Summary,
-    TaskChange, TaskSet, TaskView, Tasks,
+    GroupChange, GroupSet, GroupSummary, Groups, JobPage, JobView, ListQuery, LogView, MintRequest, MintedView,
+    Problem, SetPriority, Summary, TaskChange, TaskSet, TaskView, Tasks,
 };
 use crate::traces;
 
@@ -223,6 +223,15 @@ impl Client {
 
     pub(crate) async fn bulk(&self, request: &BulkRequest) -> anyhow::Result<BulkOutcome> {
         self.send_json(Method::POST, "/api/v1/jobs/bulk", request).await
+    }
+
+    pub(crate) async fn mint_token(&self, request: &MintRequest) -> anyhow::Result<MintedView> {
+        self.send_json(Method::POST, "/api/v1/tokens", request).await
+    }
+
+    pub(crate) async fn rotate_tokens(&self) -> anyhow::Result<()> {
+        let _: serde_json::Value = self.post("/api/v1/tokens/rotate").await?;
+        Ok(())
     }
 
     pub(crate) async fn summary(&self) -> anyhow::Result<Summary> {

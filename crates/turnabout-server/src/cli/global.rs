@@ -9,6 +9,7 @@ use turnabout::Jobs;
 use super::client::Client;
 use crate::api::{ApiSettings, Server};
 use crate::config::{Config, Flags, Sources, StoreUrl};
+use crate::tasks::Shown;
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Where")]
@@ -47,7 +48,10 @@ impl Global {
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
         match &self.server {
             Some(server) => self.remote(server),
-            None => local(&open_existing(&self.read()?).await?),
+            None => {
+                let config = self.read()?;
+                local(&open_existing(&config).await?, Shown::new(&config))
+            }
         }
     }
 
@@ -55,7 +59,10 @@ impl Global {
     pub(crate) async fn client_or_new(&self) -> anyhow::Result<Client> {
         match &self.server {
             Some(server) => self.remote(server),
-            None => local(&open(&self.read()?).await?),
+            None => {
+                let config = self.read()?;
+                local(&open(&config).await?, Shown::new(&config))
+            }
         }
     }
 
@@ -92,8 +99,9 @@ impl Global {
 }
 
 /// The API on these jobs, without a socket.
-pub(crate) fn local(jobs: &Jobs) -> anyhow::Result<Client> {
+fn local(jobs: &Jobs, shown: Shown) -> anyhow::Result<Client> {
     let settings = ApiSettings {
+        shown,
         max_body: usize::MAX,
         // Whoever waits can stop waiting.
         timeout: Duration::from_hours(24),

@@ -9,7 +9,7 @@ use super::{Api, Config, Token};
 use crate::api::types::Links;
 use crate::api::{ApiSettings, On, Webhook};
 use crate::auth::{JwtAlgorithm, JwtSettings, Limit, Role, StaticToken};
-use crate::tasks::Checks;
+use crate::tasks::{Checks, Shown};
 
 impl Config {
     /// How the API is served, to whom, and within which limits. What is known about tasks is not said here.
@@ -34,6 +34,7 @@ impl Config {
                 .map(|(name, hook)| webhook(name, hook))
                 .collect::<anyhow::Result<_>>()?,
             checks: Checks::default(),
+            shown: Shown::new(self),
             max_body: usize::try_from(api.max_body.0).unwrap_or(usize::MAX),
             max_head: usize::try_from(api.max_head.0).unwrap_or(usize::MAX),
             timeout: api.timeout,

@@ -1,5 +1,6 @@
 //! Kinds of values that only the program's settings have: secrets, sizes, exit codes, counting schemes.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use toml::de::DeValue;
@@ -196,6 +197,50 @@ impl Written for ExitCodes {
             })
             .collect();
         Some(format!("[{}]", codes.join(", ")))
+    }
+}
+
+/// HTTP statuses of a task's errors, by their codes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Statuses(pub(crate) BTreeMap<String, u16>);
+
+impl Written for Statuses {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        let Some(table) = value.as_table() else {
+            return Err(format!("expected a table, {{ CODE = 422 }}, found {}", kind(value)));
+        };
+        let mut statuses = BTreeMap::new();
+        for (code, status) in table {
+            let number = match status.get_ref() {
+                DeValue::Integer(number) => number.as_str().parse().ok(),
+                _ => None,
+            };
+            let Some(number) = number.filter(|number| (400..=599).contains(number)) else {
+                return Err(format!(
+                    "`{}`: the status of an error is a number from 400 to 599",
+                    code.get_ref()
+                ));
+            };
+            statuses.insert(code.get_ref().to_string(), number);
+        }
+        Ok(Self(statuses))
+    }
+
+    fn from_text(_: &str) -> Result<Self, String> {
+        Err("a table can only be written in the file".to_owned())
+    }
+
+    fn to_toml(&self) -> Option<String> {
+        let pairs: Vec<String> = self
+            .0
+            .iter()
+            .map(|(code, status)| format!("{} = {status}", quoted(code)))
+            .collect();
+        Some(if pairs.is_empty() {
+            "{}".to_owned()
+        } else {
+            format!("{{ {} }}", pairs.join(", "))
+        })
     }
 }
 

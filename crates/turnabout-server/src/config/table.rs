@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use turnabout::{Fairness, Missed, Overlap, Priority};
 
-use super::kinds::{ExitCodes, JwtSigned, LogFormat, ResultFrom, Scheme, Secret, Size, Stdin, StoreUrl};
+use super::kinds::{ExitCodes, JwtSigned, LogFormat, ResultFrom, Scheme, Secret, Size, Statuses, Stdin, StoreUrl};
 use super::section::section;
 use super::value::Inherit;
 
@@ -222,6 +222,13 @@ section! {
         secret: Option<Secret> = None, like "\"a long random text\"", live true;
         /// A file that holds the key of the signature.
         secret_file: Option<String> = None, like "\"/etc/turnabout/mail.secret\"", live true;
+        /// Those of the arguments, by name, that everyone may know who sees the job: its owner in a web page, for example. The
+        /// others are shown to administrators and to tokens of the group only.
+        public: Vec<String> = Vec::new(), like "[\"file\", \"pages\"]", live true;
+        /// The HTTP status with which `GET /api/v1/jobs/{id}/result` tells of an error, by the error's code: 409 unless given.
+        /// A program names the code and a sentence for people by a line `::error no-pages The file has no pages.`, an
+        /// address by `code` and `message` in the JSON of its answer.
+        statuses: Statuses = Statuses::default(), like "{ no-pages = 422 }", live true;
         /// The queue of its jobs, unless a submit says otherwise.
         queue: String = "default".to_owned(), live true;
         /// How urgent its jobs are inside their group, unless a submit says otherwise: "high", "normal" or "low".

@@ -111,9 +111,14 @@ impl Program {
             drop(err.end());
             return self.result(last);
         }
+        let told = [out.told(), err.told()].into_iter().flatten().last();
         let _ = out.end_all_logged();
         let (_, said) = err.end();
-        Err(self.failure(status, stopped, said))
+        let failure = self.failure(status, stopped, said);
+        Err(match told {
+            Some((code, message)) => failure.described(code, message),
+            None => failure,
+        })
     }
 
     /// The program with everything that it is given.

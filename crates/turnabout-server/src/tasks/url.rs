@@ -132,7 +132,8 @@ async fn judge(cx: &Context, response: Response) -> TaskResult<Option<Box<RawVal
         "" => format!("the answer was {status}"),
         complaint => format!("the answer was {status}: {complaint}"),
     };
-    Err(match (status, pause) {
+    let described = json.then(|| described(&body)).flatten();
+    let error = match (status, pause) {
         (StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE, Some(pause)) => {
             TaskError::retry_after(pause.min(LONGEST_DELAY), message)
         }
@@ -142,7 +143,23 @@ async fn judge(cx: &Context, response: Response) -> TaskResult<Option<Box<RawVal
             "{message}; redirects are not followed: write the right address"
         )),
         _ => TaskError::permanent(message),
+    };
+    Err(match described {
+        Some((code, message)) => error.described(code, message),
+        None => error,
     })
+}
+
+/// What an answer says about its error, for programs and for people: `code`, and `message` (or `detail`, in a problem).
+fn described(body: &[u8]) -> Option<(String, String)> {
+    #[derive(serde::Deserialize)]
+    struct Complaint {
+        code: String,
+        #[serde(alias = "detail")]
+        message: String,
+    }
+    let Complaint { code, message } = serde_json::from_slice(body).ok()?;
+    Some((code, message))
 }
 
 /// The body, but no more than this.
@@ -188,6 +205,15 @@ fn retry_after(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_may_describe_its_error() {
+        let pair = |code: &str, message: &str| Some((code.to_owned(), message.to_owned()));
+        assert_eq!(described(b"{\"code\":\"a\",\"message\":\"B.\"}"), pair("a", "B."));
+        assert_eq!(described(b"{\"code\":\"a\",\"detail\":\"B.\"}"), pair("a", "B."));
+        assert_eq!(described(b"{\"error\":\"a\"}"), None);
+        assert_eq!(described(b"["), None);
+    }
 
     #[test]
     fn a_pause_is_given_in_seconds_or_as_a_date() {

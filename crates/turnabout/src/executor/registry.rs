@@ -288,7 +288,7 @@ async fn prepare<T: Task>(core: &Core, args: &mut T) -> TaskResult {
     };
     match guard(LIMIT, async { args.prepare(&cx).await }).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(Refused(described))) => Err(TaskError {
+        Ok(Err(Refused { described, .. })) => Err(TaskError {
             described: described.clone(),
             ..TaskError::permanent(described.message.unwrap_or_default())
         }),

@@ -57,6 +57,9 @@ pub struct Brief {
     pub error_message: Option<String>,
     /// The last error for programs.
     pub error_code: Option<String>,
+    /// What it shows to everyone who may see it, see [`Job::public`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public: Option<String>,
 }
 
 impl From<&Job> for Brief {
@@ -83,6 +86,7 @@ impl From<&Job> for Brief {
             error: job.error.as_deref().map(cut),
             error_message: job.error_message.as_deref().map(cut),
             error_code: job.error_code.clone(),
+            public: job.public().map(ToOwned::to_owned),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::Jobs;
 use super::feed::{Feed, Following, Interest, Position};
 use crate::clock::before;
 use crate::error::{Error, Result};
-use crate::store::overview::{GroupSum, Member, Sum, Tally, Whose};
+use crate::store::overview::{GroupSum, Member, SigningKey, Sum, Tally, Whose};
 use crate::submit::group_name;
 
 /// A page of groups holds no more.
@@ -24,6 +24,22 @@ impl Jobs {
     /// registered. Says whether there is such an executor; it hears of it with its next heartbeat.
     pub async fn drain(&self, executor: Uuid, drain: bool) -> Result<bool> {
         self.store().drain(executor, drain).await
+    }
+
+    /// The keys by which servers of this store sign what they hand out, newest first.
+    pub async fn signing_keys(&self) -> Result<Vec<SigningKey>> {
+        self.store().keys().await
+    }
+
+    /// Forgets the signing keys that are as old as `forget` or older, adds this one if none is younger than `renew`, and
+    /// returns those that there are then. With two zeros whatever was signed before counts no longer.
+    pub async fn renew_signing_keys(
+        &self,
+        secret: &[u8],
+        renew: Duration,
+        forget: Duration,
+    ) -> Result<Vec<SigningKey>> {
+        self.store().renew_keys(secret, renew, forget).await
     }
 
     /// Jobs by task, priority and state: the unfinished ones, and those that have ended within `window`.

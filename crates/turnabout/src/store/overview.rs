@@ -1,5 +1,7 @@
 //! What those ask of a store who look after the whole: lists, executors, sums.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -176,6 +178,27 @@ pub struct Tally {
     pub cancelled: u64,
 }
 
+/// A key by which servers sign what they hand out, and know it again: the same for all servers of a store.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SigningKey {
+    /// Names the key in what it has signed. Never used again.
+    pub number: i64,
+    /// The key itself.
+    pub secret: Vec<u8>,
+    /// When it was made.
+    pub made: Timestamp,
+}
+
+/// Never shows the key.
+impl std::fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SigningKey")
+            .field("number", &self.number)
+            .field("made", &self.made)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What those ask of a store who look after the whole.
 #[async_trait]
 pub trait Overview {
@@ -206,4 +229,11 @@ pub trait Overview {
 
     /// How many jobs were submitted and have ended since.
     async fn tally(&self, whose: &Whose, since: Timestamp) -> Result<Tally>;
+
+    /// All signing keys, newest first.
+    async fn keys(&self) -> Result<Vec<SigningKey>>;
+
+    /// Forgets the signing keys that are as old as `forget` or older, adds this one if none is younger than `renew`, and
+    /// says which there are then, newest first. With two zeros, only the new one is left.
+    async fn renew_keys(&self, secret: &[u8], renew: Duration, forget: Duration) -> Result<Vec<SigningKey>>;
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
 
 use crate::error::{Error, Result, panic_message};
 use crate::hook::{LIMIT, guard};
@@ -81,6 +82,7 @@ pub(crate) trait Typed: Send {
     fn encode(&self) -> Result<String>;
     fn items(&self) -> u32;
     fn describe(&self) -> Option<String>;
+    fn public(&self) -> Map<String, Value>;
     fn after_submit<'a>(&'a self, job: JobId, jobs: &'a Jobs) -> BoxFuture<'a, Result<(), BoxError>>;
 }
 
@@ -101,6 +103,10 @@ impl<T: Task> Typed for T {
         Task::describe(self)
     }
 
+    fn public(&self) -> Map<String, Value> {
+        Task::public(self)
+    }
+
     fn after_submit<'a>(&'a self, job: JobId, jobs: &'a Jobs) -> BoxFuture<'a, Result<(), BoxError>> {
         Box::pin(Task::after_submit(self, job, jobs))
     }
@@ -116,12 +122,14 @@ pub(super) fn written(args: Result<Args<'static>, BoxError>) -> Result<String> {
 pub(super) async fn prepare(task: &mut dyn Typed, cx: &Submitting<'_>) -> Result<()> {
     match guard(LIMIT, async { task.prepare(cx).await }).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(Refused(described))) => Err(Error::Refused {
+        Ok(Err(Refused { described, status })) => Err(Error::Refused {
             code: described.code.unwrap_or_default(),
             message: described.message.unwrap_or_default(),
+            status,
         }),
         Err(why) => Err(Error::Refused {
             code: "refused".to_owned(),
+            status: None,
             message: format!("the job could not be prepared: the task's hook {why}"),
         }),
     }
@@ -132,19 +140,21 @@ pub(super) struct Told {
     pub(super) text: String,
     pub(super) items: u32,
     pub(super) subject: Option<String>,
+    pub(super) public: Map<String, Value>,
 }
 
 /// Asks a task about its arguments. If it panics nothing is stored, but for want of a subject line no job is refused.
 pub(super) fn tell(task: &dyn Typed, describe: bool) -> Result<Told> {
     let panicked = |panic: Box<dyn Any + Send>| Error::Refused {
         code: "refused".to_owned(),
+        status: None,
         message: format!(
             "the job could not be written down: its task panicked: {}",
             panic_message(&*panic)
         ),
     };
-    let told = catch_unwind(AssertUnwindSafe(|| (task.encode(), task.items())));
-    let (text, items) = told.map_err(panicked)?;
+    let told = catch_unwind(AssertUnwindSafe(|| (task.encode(), task.items(), task.public())));
+    let (text, items, public) = told.map_err(panicked)?;
     let subject = catch_unwind(AssertUnwindSafe(|| task.describe().filter(|_| describe)));
     let subject = subject.unwrap_or_else(|panic| {
         tracing::error!(
@@ -157,6 +167,7 @@ pub(super) fn tell(task: &dyn Typed, describe: bool) -> Result<Told> {
         text: text?,
         items,
         subject,
+        public,
     })
 }
 

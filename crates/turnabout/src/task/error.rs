@@ -128,12 +128,25 @@ impl Failure<'_> {
 
 /// Why [`Task::prepare`](crate::Task::prepare) does not let a job in. `?` works on any error, with the code `refused`.
 #[derive(Debug)]
-pub struct Refused(pub(crate) Described);
+pub struct Refused {
+    pub(crate) described: Described,
+    pub(crate) status: Option<u16>,
+}
 
 impl Refused {
     /// A code that programs can rely on, and a sentence for people.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self(Described::new(code, message))
+        Self {
+            described: Described::new(code, message),
+            status: None,
+        }
+    }
+
+    /// The HTTP status that a web application should answer with: 422 unless said otherwise, see
+    /// [`Error::http_status`](crate::Error::http_status). One that is no error (from 400 to 599) is passed over.
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = Some(status).filter(|status| (400..=599).contains(status));
+        self
     }
 }
 

@@ -63,7 +63,7 @@ pub(in super::super) async fn logs(
             })
         });
         let end = futures_util::stream::once(future::ready(stream::event("end", &serde_json::json!({ "id": id }))));
-        return Ok(stream::respond(&app, lines.chain(end)));
+        return Ok(stream::respond(&app, &caller, lines.chain(end)));
     }
     let page = app
         .jobs
@@ -106,10 +106,20 @@ pub(in super::super) async fn result(
     let job = app.job(&caller, id).await?;
     match job.state {
         turnabout::State::Success => Ok(Json(super::JobView::from(job).into())),
-        state if state.is_final() => Err(Problem::new(
-            Code::WrongState,
-            format!("job {id} is {state}, so it returned nothing; its `error` says why"),
-        )),
+        state if state.is_final() => {
+            let problem = Problem::new(
+                Code::WrongState,
+                format!("job {id} is {state}, so it returned nothing; its `error` says why"),
+            );
+            let code = job.error_code.as_deref();
+            let status = code.and_then(|code| app.live().shown.status(&job.task, code));
+            Err(Problem {
+                status: status.unwrap_or(problem.status),
+                error_code: job.error_code,
+                error_message: job.error_message,
+                ..problem
+            })
+        }
         state => Err(Problem::new(
             Code::NotEnded,
             format!("job {id} is {state}; wait for its end"),

@@ -29,14 +29,16 @@ pub(in super::super) async fn list(
     caller: Caller,
     Ask(query): Ask<ListQuery>,
 ) -> Result<Json<JobPage>, Problem> {
-    if let Some(ids) = &query.ids {
-        let mut jobs = app.jobs.get_many(&parse_ids(ids)?).await?;
+    let ids = query.ids.as_deref().map(parse_ids).transpose()?;
+    // Whoever sees a few jobs only is asked about those.
+    if let Some(ids) = ids.or_else(|| caller.jobs().map(ToOwned::to_owned)) {
+        let mut jobs = app.jobs.get_many(&ids).await?;
         let meant = Meant::new(&caller, &query)?;
         jobs.retain(|job| caller.sees(job) && meant.includes(job));
         let found = query.count.then(|| count(jobs.len() as u64));
         jobs.truncate(page_size(query.limit.unwrap_or(MAX_PAGE))?);
         return Ok(Json(JobPage {
-            jobs: jobs.into_iter().map(Into::into).collect(),
+            jobs: jobs.into_iter().map(|job| caller.shown(job)).collect(),
             next: None,
             count: found,
         }));
@@ -49,7 +51,7 @@ pub(in super::super) async fn list(
     };
     let page = list.await?;
     Ok(Json(JobPage {
-        jobs: page.jobs.into_iter().map(Into::into).collect(),
+        jobs: page.jobs.into_iter().map(|job| caller.shown(job)).collect(),
         next: page.next,
         count,
     }))

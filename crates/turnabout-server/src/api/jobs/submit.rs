@@ -12,7 +12,10 @@ use turnabout::{Submission, Submitted};
 use super::super::caller::Caller;
 use super::super::extract::{Body, field};
 use super::super::state::App;
-use super::super::types::{BatchOutcome, BatchRequest, Code, ItemOutcome, Problem, SubmitRequest, SubmittedView};
+use super::super::tokens;
+use super::super::types::{
+    BatchOutcome, BatchRequest, Code, ItemOutcome, Problem, SubmitRequest, SubmittedToken, SubmittedView,
+};
 use crate::traces;
 
 /// A batch holds no more jobs.
@@ -31,12 +34,44 @@ pub(in super::super) async fn submit(
     Body(request): Body<SubmitRequest>,
 ) -> Result<Response, Problem> {
     let traced = Traced::new(&headers, 1);
+    let wanted = Wanted::of(&request);
     let submission = submission(&app, &caller, &traced, request)?;
     let outcome = app.jobs.submit_all([submission]).instrument(traced.span).await.pop();
-    let Submitted { id, new } = outcome.ok_or_else(|| Problem::internal(&"no outcome"))??;
+    let submitted = outcome.ok_or_else(|| Problem::internal(&"no outcome"))??;
+    let Submitted { id, new } = submitted;
+    let token = wanted.token(&app, &caller, submitted).await?;
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     let location = [(header::LOCATION, format!("/api/v1/jobs/{id}"))];
-    Ok((status, location, Json(SubmittedView { id, new })).into_response())
+    Ok((status, location, Json(SubmittedView { id, new, token })).into_response())
+}
+
+/// Whether a token was asked for, and whose the job is to be.
+struct Wanted(Option<(Option<String>, Option<String>)>);
+
+impl Wanted {
+    fn of(request: &SubmitRequest) -> Self {
+        Self(request.token.then(|| (request.group.clone(), request.owner.clone())))
+    }
+
+    /// A token for the job. One that was there before may be someone else's: whoever asks gets no token for it.
+    async fn token(self, app: &App, caller: &Caller, submitted: Submitted) -> Result<SubmittedToken, Problem> {
+        let Some((group, owner)) = self.0 else {
+            return Ok(SubmittedToken::default());
+        };
+        let (group, owner) = caller.place(group, owner)?;
+        if !submitted.new {
+            let job = app.jobs.get(submitted.id).await?;
+            if !caller.sees(&job) || job.owner != owner {
+                return Ok(SubmittedToken::default());
+            }
+        }
+        let (grant, lifetime) = tokens::for_job(submitted.id, group.as_deref(), owner.as_deref());
+        let (token, expires) = app.minting.signer(&app.jobs).await?.sign(grant, lifetime)?;
+        Ok(SubmittedToken {
+            token: Some(token),
+            token_expires: Some(expires),
+        })
+    }
 }
 
 /// Submit many jobs
@@ -56,26 +91,34 @@ pub(in super::super) async fn submit_batch(
     }
     let traced = Traced::new(&headers, request.jobs.len());
     let mut good = Vec::new();
-    let checked: Vec<Result<(), Problem>> = request
+    let checked: Vec<Result<Wanted, Problem>> = request
         .jobs
         .into_iter()
         .map(|job| {
             let request = read(&job)?;
+            let wants = Wanted::of(&request);
             good.push(submission(&app, &caller, &traced, request)?);
-            Ok(())
+            Ok(wants)
         })
         .collect();
     let mut answers = app.jobs.submit_all(good).instrument(traced.span).await.into_iter();
-    let outcomes: Vec<ItemOutcome> = checked
-        .into_iter()
-        .map(|checked| {
-            checked.and_then(|()| {
+    let mut outcomes: Vec<ItemOutcome> = Vec::with_capacity(checked.len());
+    for checked in checked {
+        outcomes.push(item(match checked {
+            Ok(wanted) => {
                 let answer = answers.next().ok_or_else(|| Problem::internal(&"no outcome"))?;
-                Ok(answer?)
-            })
-        })
-        .map(item)
-        .collect();
+                match answer {
+                    // The job stands, also if there is no token for it.
+                    Ok(submitted) => {
+                        let token = wanted.token(&app, &caller, submitted).await.unwrap_or_default();
+                        Ok((submitted, token))
+                    }
+                    Err(error) => Err(error.into()),
+                }
+            }
+            Err(problem) => Err(problem),
+        }));
+    }
     let accepted = outcomes.iter().filter(|outcome| outcome.problem.is_none()).count() as u32;
     let outcome = BatchOutcome {
         accepted,
@@ -93,9 +136,10 @@ fn read(job: &RawValue) -> Result<SubmitRequest, Problem> {
     })
 }
 
-fn item(outcome: Result<Submitted, Problem>) -> ItemOutcome {
+fn item(outcome: Result<(Submitted, SubmittedToken), Problem>) -> ItemOutcome {
     match outcome {
-        Ok(Submitted { id, new }) => ItemOutcome {
+        Ok((Submitted { id, new }, token)) => ItemOutcome {
+            token,
             status: if new { 201 } else { 200 },
             id: Some(id),
             new: Some(new),
@@ -103,6 +147,7 @@ fn item(outcome: Result<Submitted, Problem>) -> ItemOutcome {
         },
         Err(problem) => ItemOutcome {
             status: problem.status,
+            token: SubmittedToken::default(),
             id: None,
             new: None,
             problem: Some(problem),
@@ -136,12 +181,17 @@ fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRe
         .span
         .in_scope(|| traces::note(&mut request.meta, traced.parent.as_deref()));
     caller.may_submit(&request.task)?;
+    if request.token {
+        tokens::may_mint(caller)?;
+    }
     let (group, owner) = caller.place(request.group, request.owner)?;
     let args = request.args.as_deref().map_or("{}", RawValue::get);
     // Kept as it is written, and yet nothing that a task could not read: half a character, or lists without end.
     let read = serde_json::from_str::<Value>(args);
-    read.map_err(|error| Problem::invalid("args", error.to_string()))?;
-    let refused = app.live().checks.check(&request.task, args);
+    let read = read.map_err(|error| Problem::invalid("args", error.to_string()))?;
+    let live = app.live();
+    let public = request.public.or_else(|| live.shown.public(&request.task, &read));
+    let refused = live.checks.check(&request.task, args);
     refused.map_err(|why| Problem::new(Code::Refused, why).field("args"))?;
     let mut submission = match request.args {
         Some(args) => Submission::named(request.task, args),
@@ -181,6 +231,9 @@ fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRe
     }
     for (key, value) in request.meta {
         submission = submission.meta(key, value);
+    }
+    if let Some(public) = public {
+        submission = submission.public(public);
     }
     if let Some(id) = request.id {
         submission = submission.id(id);

@@ -21,6 +21,24 @@ pub(crate) struct StreamEvent {
     id: Option<String>,
 }
 
+/// Which jobs to follow, as `GET` takes it in the address.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct FollowRequest {
+    /// These jobs, by id; at most 1000. The stream ends (`end`) when all of them have.
+    #[schema(value_type = Option<Vec<Uuid>>, max_items = 1000)]
+    pub(crate) ids: Option<Vec<JobId>>,
+    /// Those of this group.
+    pub(crate) group: Option<String>,
+    /// Those of this owner.
+    pub(crate) owner: Option<String>,
+    /// How many of the unfinished jobs are told at the beginning.
+    #[schema(maximum = 1000)]
+    pub(crate) initial: Option<u32>,
+    /// Where an earlier stream left off.
+    pub(crate) last_event_id: Option<String>,
+}
+
 /// A job in brief: without its arguments, its result, and what was set beside them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JobBrief)]
@@ -71,6 +89,10 @@ pub(crate) struct BriefView {
     pub(crate) error_message: Option<String>,
     /// The last error for programs, where its task has a code for it.
     pub(crate) error_code: Option<String>,
+    /// What its task, or whoever submitted it, shows to everyone who may see it: fields by their names.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub(crate) public: Option<serde_json::Value>,
 }
 
 impl From<&Brief> for BriefView {
@@ -97,6 +119,7 @@ impl From<&Brief> for BriefView {
             error: job.error.clone(),
             error_message: job.error_message.clone(),
             error_code: job.error_code.clone(),
+            public: job.public.as_deref().and_then(|text| serde_json::from_str(text).ok()),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
-use turnabout::job::Brief;
+use turnabout::job::{Brief, PUBLIC};
 use turnabout::{Attempt, Job, JobId, State};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use super::{BriefView, StateWord};
 pub(crate) struct JobView {
     #[serde(flatten)]
     pub(crate) brief: BriefView,
-    /// Its arguments.
+    /// Its arguments. Null for owners and browsers: what they may know is `public`.
     #[schema(value_type = Value)]
     pub(crate) args: Box<RawValue>,
     /// The key that no other unfinished job of this group and task may have.
@@ -59,9 +59,16 @@ pub(super) fn raw(text: &str) -> Box<RawValue> {
     written.unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
+/// Nothing, as JSON.
+pub(crate) fn null() -> Box<RawValue> {
+    RawValue::NULL.to_owned()
+}
+
 impl From<Job> for JobView {
-    fn from(job: Job) -> Self {
+    fn from(mut job: Job) -> Self {
         let brief = BriefView::from(&Brief::from(&job));
+        // It stands in a field of its own.
+        job.meta.remove(PUBLIC);
         Self {
             args: raw(&job.args),
             result: job.result.as_deref().map(raw),

@@ -16,8 +16,9 @@ pub(crate) struct ListQuery {
     /// These jobs, by id and separated by commas, in this order; at most 1000. Ids that name no job are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ids: Option<String>,
-    /// States, separated by commas: in one of them. With `!` before each: in none of them, as in `!success`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// States, separated by commas: in one of them. With `!` before each: in none of them, as in `!success`. `states` is
+    /// the same, and may be repeated: `states=!success&states=!failed`.
+    #[serde(skip_serializing_if = "Option::is_none", alias = "states")]
     #[param(example = "!success")]
     pub(crate) state: Option<String>,
     /// Of this task.

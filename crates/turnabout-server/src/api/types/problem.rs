@@ -97,6 +97,12 @@ pub(crate) struct Problem {
     /// The part of the request that is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) field: Option<String>,
+    /// What its task calls the error, for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error_code: Option<String>,
+    /// What its task says about the error, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error_message: Option<String>,
     /// Seconds after which it may be worth trying again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) retry_after: Option<u64>,

@@ -57,6 +57,14 @@ pub(crate) struct SubmitRequest {
     /// A small map of texts that travels with the job and is inherited by its children.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) meta: BTreeMap<String, String>,
+    /// What everyone may know who sees the job, also those who do not see its arguments: a small object. As its task says
+    /// unless said otherwise.
+    #[schema(value_type = Option<Object>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) public: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Whether to mint a token for this job, with which a browser can look at it and cancel it for 15 minutes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) token: bool,
     /// Its id (a UUID of version 7): the same id again is the same job, also after it ended.
     #[schema(value_type = Option<Uuid>)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +80,20 @@ pub(crate) struct SubmittedView {
     pub(crate) id: JobId,
     /// Whether it is new.
     pub(crate) new: bool,
+    /// A token for this job, if that was asked for (and if the job is not someone else's that was there before).
+    #[serde(flatten)]
+    pub(crate) token: SubmittedToken,
+}
+
+/// A token that comes with a submit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct SubmittedToken {
+    /// The token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token: Option<String>,
+    /// When it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token_expires: Option<Timestamp>,
 }
 
 /// Jobs to be submitted together.
@@ -104,6 +126,9 @@ pub(crate) struct ItemOutcome {
     pub(crate) id: Option<JobId>,
     /// Whether it is new.
     pub(crate) new: Option<bool>,
+    /// A token for this job, if that was asked for.
+    #[serde(flatten)]
+    pub(crate) token: SubmittedToken,
     /// Why it was refused.
     pub(crate) problem: Option<Problem>,
 }

@@ -60,6 +60,8 @@ pub(super) struct Output {
     line: Vec<u8>,
     cut: usize,
     last: Option<String>,
+    /// What the program says about its failure: a code, and words for people.
+    told: Option<(String, String)>,
 }
 
 impl Output {
@@ -73,7 +75,13 @@ impl Output {
             line: Vec::new(),
             cut: 0,
             last: None,
+            told: None,
         }
+    }
+
+    /// What the program has said about its failure, since it was last asked.
+    pub(super) fn told(&mut self) -> Option<(String, String)> {
+        self.told.take()
     }
 
     /// Reads to the end. May be dropped and called again.
@@ -115,6 +123,12 @@ impl Output {
             return;
         }
         if cut == 0 && self.progress(text) {
+            return;
+        }
+        if cut == 0
+            && let Some((code, message)) = error(text)
+        {
+            self.told = Some((code.to_owned(), message.to_owned()));
             return;
         }
         let text = if cut > 0 {
@@ -177,6 +191,16 @@ impl Output {
     }
 }
 
+/// The parts of a line about a failure: `::error no-pages The file has no pages.`
+fn error(line: &str) -> Option<(&str, &str)> {
+    let rest = line.strip_prefix("::error")?;
+    if !rest.starts_with([' ', '\t']) {
+        return None;
+    }
+    let (code, message) = rest.trim().split_once(char::is_whitespace)?;
+    Some((code, message.trim()))
+}
+
 /// The parts of a line about progress: percent, and the present step.
 fn progress(line: &str) -> Option<(u8, &str)> {
     let rest = line.strip_prefix("::progress")?;
@@ -210,6 +234,17 @@ mod tests {
             "progress 4",
         ] {
             assert_eq!(progress(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn lines_about_failures_are_told_from_others() {
+        assert_eq!(
+            error("::error no-pages  The file has no pages."),
+            Some(("no-pages", "The file has no pages."))
+        );
+        for other in ["::error", "::error code", "::errors a b", "error a b"] {
+            assert_eq!(error(other), None, "{other}");
         }
     }
 

@@ -19,7 +19,7 @@ use crate::hook::{Hooks, Owed};
 use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
 use crate::log::Line;
-use crate::store::overview::{GroupSum, Member, Sum, Tally, Whose};
+use crate::store::overview::{GroupSum, Member, SigningKey, Sum, Tally, Whose};
 use crate::store::{
     Beat, Changed, Configuration, Counts, ExecutorInfo, Executors, Filter, Hint, Hints, Leg, LogEnd, LogLines, NewJob,
     Occupied, Overview, OwedHooks, Promoted, Report, Reporting, Schedules, Setting, Settle, Settled, Signal,
@@ -304,6 +304,14 @@ impl Overview for Counting {
 
     async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
         self.call("standpoint", self.inner.standpoint(id)).await
+    }
+
+    async fn keys(&self) -> Result<Vec<SigningKey>> {
+        self.inner.keys().await
+    }
+
+    async fn renew_keys(&self, secret: &[u8], renew: Duration, forget: Duration) -> Result<Vec<SigningKey>> {
+        self.inner.renew_keys(secret, renew, forget).await
     }
 }
 

@@ -39,6 +39,10 @@ impl Task for Export {
         Some(format!("{}\nof {} rows", self.table, self.rows))
     }
 
+    fn public(&self) -> serde_json::Map<String, serde_json::Value> {
+        serde_json::Map::from_iter([("table".to_owned(), self.table.clone().into())])
+    }
+
     async fn prepare(&mut self, cx: &Submitting<'_>) -> Result<(), Refused> {
         let Some(seen) = cx.jobs().state::<Arc<Seen>>() else {
             return Err("there is no state".into());
@@ -46,7 +50,9 @@ impl Task for Export {
         seen.prepared.fetch_add(1, Relaxed);
         tokio::task::yield_now().await;
         match self.table.as_str() {
-            "secret" => return Err(Refused::new("no-access", format!("{} may not see it.", cx.group()))),
+            "secret" => {
+                return Err(Refused::new("no-access", format!("{} may not see it.", cx.group())).status(403));
+            }
             "bomb" => panic!("a bomb"),
             table => self.table = format!("{table}!"),
         }
@@ -85,6 +91,8 @@ async fn arguments_are_completed_before_the_job_is_stored(world: &World) {
     assert_eq!(job.args, r#"{"table":"users!","rows":1}"#);
     assert_eq!(job.subject.as_deref(), Some("users! of 1 rows"), "one line");
     assert_eq!((job.items, job.prepared), (1, true));
+    assert_eq!(job.public(), Some(r#"{"table":"users!"}"#));
+    assert_eq!(crate::job::Brief::from(&job).public.as_deref(), job.public());
     drain(Executor::new(&jobs).task(export)).await.expect("drained");
     let result = jobs
         .get(id)
@@ -104,10 +112,11 @@ async fn arguments_are_completed_before_the_job_is_stored(world: &World) {
 async fn a_job_that_its_task_refuses_is_not_stored(world: &World) {
     let (jobs, seen) = with_state(world);
     let error = jobs.submit(table("secret")).group("acme").await.expect_err("refused");
-    let Error::Refused { code, message } = &error else {
+    let Error::Refused { code, message, .. } = &error else {
         panic!("{error}")
     };
     assert_eq!((code.as_str(), message.as_str()), ("no-access", "acme may not see it."));
+    assert_eq!(error.http_status(), 403);
     let error = jobs.submit(table("bomb")).await.expect_err("it panics").to_string();
     assert!(error.contains("panicked: a bomb"), "{error}");
     let outcomes = jobs.submit_all(["a", "secret", "uncountable", "b"].map(table)).await;

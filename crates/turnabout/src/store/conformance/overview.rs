@@ -295,6 +295,35 @@ async fn a_job_that_is_not_kept_is_told_in_full_at_its_end(world: &World) {
     }
 }
 
+async fn signing_keys_are_renewed_in_time_and_forgotten_when_old(world: &World) {
+    let (day, two) = (Duration::from_hours(24), Duration::from_hours(48));
+    let overview = &world.store;
+    assert!(overview.keys().await.expect("it works").is_empty());
+    let first = overview.renew_keys(b"first", day, two).await.expect("it works");
+    assert_eq!(first[0].secret, b"first");
+    world.advance(Duration::from_hours(23));
+    assert_eq!(
+        overview.renew_keys(b"too soon", day, two).await.expect("it works"),
+        first
+    );
+    world.advance(Duration::from_hours(2));
+    let both = overview.renew_keys(b"second", day, two).await.expect("it works");
+    assert_eq!((both.len(), both[0].secret.as_slice()), (2, &b"second"[..]));
+    assert_eq!(both[1], first[0]);
+    assert_eq!(overview.keys().await.expect("it works"), both);
+    world.advance(Duration::from_hours(24));
+    let next = overview.renew_keys(b"third", day, two).await.expect("it works");
+    let secrets: Vec<&[u8]> = next.iter().map(|key| key.secret.as_slice()).collect();
+    assert_eq!(secrets, [&b"third"[..], b"second"], "the first is too old");
+    let new = overview
+        .renew_keys(b"alone", Duration::ZERO, Duration::ZERO)
+        .await
+        .expect("it works");
+    assert_eq!((new.len(), new[0].secret.as_slice()), (1, &b"alone"[..]));
+    assert!(new[0].number > next[0].number, "no number is used again");
+    assert!(!format!("{new:?}").contains("97, 108"), "a key is not shown");
+}
+
 cases!(
     executors_are_listed_with_what_they_hold_and_can_be_drained,
     jobs_are_added_up_by_task_priority_and_state,
@@ -302,6 +331,7 @@ cases!(
     changes_are_hinted_at_while_someone_watches,
     an_epoch_lasts_as_long_as_someone_watches,
     a_job_that_is_not_kept_is_told_in_full_at_its_end,
+    signing_keys_are_renewed_in_time_and_forgotten_when_old,
 );
 
 in_memory!(changes_are_hinted_at_while_someone_watches);

@@ -12,7 +12,7 @@ use crate::clock::{after, before};
 use crate::error::Result;
 use crate::job::{Brief, Job, JobId, State};
 use crate::store::Filter;
-use crate::store::overview::{GroupSum, Member, Sum, Tally, Whose};
+use crate::store::overview::{GroupSum, Member, SigningKey, Sum, Tally, Whose};
 use crate::store::{Counts, HINTS_KEPT, Hint, Hints, Overview, Standpoint, Watched};
 
 /// Who watches, and what was noted for them.
@@ -21,6 +21,9 @@ pub(super) struct Feed {
     watched: Watched,
     until: Option<Timestamp>,
     hints: Vec<(Timestamp, Hint)>,
+    /// The signing keys, newest first, and how many there ever were.
+    keys: Vec<SigningKey>,
+    keys_made: i64,
 }
 
 impl Feed {
@@ -170,6 +173,26 @@ impl Overview for Model {
 
     async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
         Ok(self.tables().standpoint(id))
+    }
+
+    async fn keys(&self) -> Result<Vec<SigningKey>> {
+        Ok(self.tables().feed.keys.clone())
+    }
+
+    async fn renew_keys(&self, secret: &[u8], renew: Duration, forget: Duration) -> Result<Vec<SigningKey>> {
+        let now = self.now();
+        let feed = &mut self.tables().feed;
+        feed.keys.retain(|key| key.made > before(now, forget));
+        if !feed.keys.iter().any(|key| key.made > before(now, renew)) {
+            feed.keys_made += 1;
+            let key = SigningKey {
+                number: feed.keys_made,
+                secret: secret.to_vec(),
+                made: now,
+            };
+            feed.keys.insert(0, key);
+        }
+        Ok(feed.keys.clone())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Lists, executors and sums, for those who look after the whole.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio_postgres::Row;
@@ -7,11 +9,11 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::connect::failed;
+use super::connect::{Mode, Tx, failed};
 use super::timeouts::TIMEOUT;
 use crate::error::{Error, Result};
 use crate::job::{Job, JobId, Priority, State};
-use crate::store::overview::{COUNTED, GroupSum, Member, Sum, Tally, Whose};
+use crate::store::overview::{COUNTED, GroupSum, Member, SigningKey, Sum, Tally, Whose};
 use crate::store::{Counts, ExecutorInfo, Filter, Overview, Standpoint};
 
 impl PostgresStore {
@@ -32,6 +34,14 @@ fn damaged(what: &'static str) -> Error {
         doing: "adding up jobs",
         cause: format!("a {what} in the database is none that this program knows").into(),
         transient: false,
+    }
+}
+
+fn signing_key(row: &Row) -> SigningKey {
+    SigningKey {
+        number: row.get(0),
+        secret: row.get(1),
+        made: row.get(2),
     }
 }
 
@@ -129,5 +139,27 @@ impl Overview for PostgresStore {
     async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
         self.within(TIMEOUT, "looking at why a job waits", self.explain_wait(id))
             .await
+    }
+
+    async fn keys(&self) -> Result<Vec<SigningKey>> {
+        let rows = self.look("reading signing keys", &self.sql.keys, &[]).await?;
+        Ok(rows.iter().map(signing_key).collect())
+    }
+
+    async fn renew_keys(&self, secret: &[u8], renew: Duration, forget: Duration) -> Result<Vec<SigningKey>> {
+        let failed = failed("renewing signing keys");
+        let now = self.options.clock.manual();
+        let (renew, forget) = (renew.as_secs_f64(), forget.as_secs_f64());
+        let tx = Tx::on(self.client().await?);
+        tx.open(Mode::Durable).await.map_err(&failed)?;
+        tx.execute(&self.sql.key_forget, &[&now, &forget])
+            .await
+            .map_err(&failed)?;
+        tx.execute(&self.sql.key_add, &[&now, &secret, &renew])
+            .await
+            .map_err(&failed)?;
+        let rows = tx.query(&self.sql.keys, &[]).await.map_err(&failed)?;
+        tx.commit().await.map_err(&failed)?;
+        Ok(rows.iter().map(signing_key).collect())
     }
 }

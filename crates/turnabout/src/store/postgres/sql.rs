@@ -49,7 +49,7 @@ statements! {
     deregister, detached, drain, draw_seqs, drop_holds, end_within, ended, ended_by, enter, executors, expired,
     feed, fill_caps, finish, fold_freed, forget, forget_all, forget_freed, forget_owed, forget_reports, gate,
     give_back, grab, group_limits, group_sums, held, hints, hold_strays, holders, hooked, insert, insert_plain,
-    join_kind, limit_group, limit_task, lines, list, lock, lock_all_caps, lock_caps, lock_due, lock_ended,
+    join_kind, key_add, key_forget, keys, limit_group, limit_task, lines, list, lock, lock_all_caps, lock_caps, lock_due, lock_ended,
     lock_expired, lock_held, lock_hints, lock_id, lock_kinds, log, log_ends, lost_hints, next_due, note, notify,
     open_accounts, open_copy, orphans, owed, past, peers, prune_accounts, prune_arrivals, prune_attempts,
     prune_logs, prune_reports, prune_rows, publish, read, read_ended, register, report, request_cancel,

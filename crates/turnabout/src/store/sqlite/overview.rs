@@ -1,5 +1,7 @@
 //! Lists, executors and sums, for those who look after the whole.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Row, params};
@@ -9,9 +11,10 @@ use super::fault::Fault;
 use super::rows::{bytes, code, micros, moment, uuid};
 use super::tx::Tx;
 use super::{SqliteStore, read};
+use crate::clock::before;
 use crate::error::Result;
 use crate::job::{Job, JobId, Priority, State};
-use crate::store::overview::{COUNTED, GroupSum, Member, Sum, Tally, Whose};
+use crate::store::overview::{COUNTED, GroupSum, Member, SigningKey, Sum, Tally, Whose};
 use crate::store::{Counts, ExecutorInfo, Filter, Overview, Standpoint};
 
 #[async_trait]
@@ -61,6 +64,22 @@ impl Overview for SqliteStore {
     async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
         self.read("looking at why a job waits", move |tx| read::standpoint(tx, id))
             .await
+    }
+
+    async fn keys(&self) -> Result<Vec<SigningKey>> {
+        self.read("reading signing keys", |tx| keys(tx)).await
+    }
+
+    async fn renew_keys(&self, secret: &[u8], renew: Duration, forget: Duration) -> Result<Vec<SigningKey>> {
+        let secret = secret.to_vec();
+        self.write("renewing signing keys", move |tx| {
+            let since = |age| micros(before(tx.now, age));
+            tx.connection.execute(sql!("key_forget"), [since(forget)])?;
+            let new = params![secret, micros(tx.now), since(renew)];
+            tx.connection.execute(sql!("key_add"), new)?;
+            keys(tx)
+        })
+        .await
     }
 }
 
@@ -118,6 +137,21 @@ fn sums(tx: &Tx<'_>, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>, Fault>
     }
     sums.sort_by(|a, b| (&a.task, a.priority, a.state).cmp(&(&b.task, b.priority, b.state)));
     Ok(sums)
+}
+
+fn keys(tx: &Tx<'_>) -> Result<Vec<SigningKey>, Fault> {
+    let keys = tx
+        .connection
+        .prepare_cached(sql!("keys"))?
+        .query_map([], |row| {
+            Ok(SigningKey {
+                number: row.get(0)?,
+                secret: row.get(1)?,
+                made: moment(row.get(2)?),
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(keys)
 }
 
 fn groups(tx: &Tx<'_>, whose: &Whose, after: &str, limit: u32) -> Result<Vec<GroupSum>, Fault> {

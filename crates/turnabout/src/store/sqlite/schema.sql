@@ -260,6 +260,12 @@ CREATE UNIQUE INDEX schedule_run_once ON schedule_run (schedule, time) WHERE job
 
 CREATE TABLE sqlite_sequence(name,seq);
 
+CREATE TABLE signing_key (
+    number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    secret BLOB    NOT NULL,
+    made   INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE stream (
     id      INTEGER NOT NULL PRIMARY KEY,
     queue   TEXT    NOT NULL,

@@ -326,3 +326,11 @@ CREATE TABLE schedule_event (
     kind    INTEGER NOT NULL,
     at      INTEGER NOT NULL
 ) STRICT;
+
+-- Keys by which servers sign the tokens that they mint for browsers. A new one each day; old ones go when nothing that
+-- they have signed is valid any longer.
+CREATE TABLE signing_key (
+    number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    secret BLOB    NOT NULL,
+    made   INTEGER NOT NULL
+) STRICT;

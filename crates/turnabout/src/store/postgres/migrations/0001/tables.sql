@@ -253,3 +253,11 @@ create table turnabout.hint (
     told    timestamptz not null,
     last    text
 );
+
+-- Keys by which servers sign the tokens that they mint for browsers. A new one each day; old ones go when nothing that
+-- they have signed is valid any longer.
+create table turnabout.signing_key (
+    number bigint generated always as identity primary key,
+    secret bytea not null,
+    made   timestamptz not null
+);

@@ -42,6 +42,8 @@ pub(crate) struct ApiSettings {
     pub(crate) heartbeat: Duration,
     /// How long answers that are on their way may take once the server is told to stop.
     pub(crate) shutdown: Duration,
+    /// Who anyone is that needs no token, in the audit log.
+    pub(crate) nobody: String,
     /// Whether it answers only those who look after the process: of jobs it tells nothing, and nobody else is told.
     pub(crate) status_only: bool,
 }
@@ -68,6 +70,7 @@ impl Default for ApiSettings {
             connections: 4096,
             heartbeat: Duration::from_secs(15),
             shutdown: Duration::from_secs(10),
+            nobody: "anyone on this machine".to_owned(),
             status_only: false,
         }
     }

@@ -39,6 +39,7 @@ impl Config {
             connections: api.connections as usize,
             heartbeat: api.heartbeat,
             shutdown: api.shutdown,
+            nobody: ApiSettings::default().nobody,
             status_only: false,
         })
     }

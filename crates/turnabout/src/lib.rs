@@ -131,6 +131,7 @@ pub mod clock;
 mod context;
 mod error;
 mod executor;
+pub mod failures;
 pub mod group;
 pub mod hook;
 #[macro_use]
@@ -141,6 +142,7 @@ pub mod lifecycle;
 pub mod log;
 pub mod progress;
 pub mod schedule;
+pub mod shares;
 #[doc(hidden)]
 pub mod store;
 mod submit;

@@ -39,10 +39,12 @@ pub(crate) use crate::job::LONGEST;
 use crate::job::{Attempt, Claimed, Described, Job, JobId};
 use crate::lifecycle::{Change, Event, Policy, Refusal, Standing, decide};
 
+pub mod audit;
 mod executors;
 mod hints;
 mod hooks;
 mod ids;
+pub mod insight;
 mod new_job;
 mod options;
 pub mod overview;
@@ -62,7 +64,7 @@ pub use hints::{Hint, Hints, Watched};
 pub use hooks::OwedHooks;
 pub use ids::{IdLock, Occupied};
 pub use new_job::{MaxUnfinished, NewJob, Submitted};
-pub use options::StoreOptions;
+pub use options::{SchemaStatus, StoreOptions};
 pub use overview::{Counts, Filter, Overview, Standpoint};
 pub use relay::{Leg, Relay};
 pub use schedules::Schedules;
@@ -82,6 +84,12 @@ pub trait Store:
 
     /// The schedules beside the jobs. Not joined, since their verbs are called the same as those of jobs.
     fn schedules(&self) -> &dyn Schedules;
+
+    /// What operators ask on a bad day.
+    fn insight(&self) -> &dyn insight::Insight;
+
+    /// Who did what, and when.
+    fn audit(&self) -> &dyn audit::Audit;
 
     /// Transactions of handlers and callers, where the store has such a thing.
     fn transactions(&self) -> Option<&dyn Transactions>;

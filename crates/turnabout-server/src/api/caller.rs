@@ -1,5 +1,6 @@
 //! Who asks, and what they may see.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, OptionalFromRequestParts};
@@ -18,6 +19,8 @@ pub(crate) struct Caller {
     pub(super) role: Role,
     /// The token that a browser was given, which ends.
     minted: Option<Minted>,
+    /// Where they call from, if over the network.
+    pub(super) address: Option<IpAddr>,
 }
 
 impl Caller {
@@ -26,7 +29,13 @@ impl Caller {
             name,
             role,
             minted: None,
+            address: None,
         }
+    }
+
+    /// As they are, calling from there.
+    pub(super) fn at(self, address: Option<IpAddr>) -> Self {
+        Self { address, ..self }
     }
 
     /// Whoever was given a minted token.
@@ -35,6 +44,7 @@ impl Caller {
             name: format!("browser:{}", minted.id),
             role: Role::Browser(Arc::clone(&minted.grant)),
             minted: Some(minted),
+            address: None,
         }
     }
 

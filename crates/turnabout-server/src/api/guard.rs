@@ -8,7 +8,9 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use turnabout::store::audit::Deed;
 
+use super::audit;
 use super::caller::Caller;
 use super::dashboard;
 use super::state::App;
@@ -42,10 +44,20 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     };
     let mut response = match admit(&app, &request, minted) {
         Ok(caller) => {
-            if let Some(caller) = caller {
+            let schedule = audit::of_schedule(&method, path);
+            if let Some(caller) = caller.clone() {
                 request.extensions_mut().insert(caller);
             }
-            answer(next.run(request), app.settings.timeout).await
+            let response = answer(next.run(request), app.settings.timeout).await;
+            if let Some(((action, target), caller)) = schedule.zip(caller).filter(|_| response.status().is_success()) {
+                let target = Some(target);
+                app.note(Deed {
+                    target,
+                    ..caller.deed(&action)
+                })
+                .await;
+            }
+            response
         }
         Err(problem) => problem.into_response(),
     };
@@ -110,12 +122,13 @@ fn admit(app: &App, request: &Request, minted: Option<Verified>) -> Result<Optio
     if let Some(minted) = minted {
         return browser(app, request, minted).map(Some);
     }
+    let address = request.extensions().get::<Peer>().map(|peer| peer.0);
     if open {
-        let name = "anyone on this machine".to_owned();
-        return Ok(Some(Caller::new(Holder {
-            name,
+        let anyone = Holder {
+            name: app.settings.nobody.clone(),
             role: Role::Admin,
-        })));
+        };
+        return Ok(Some(Caller::new(anyone).at(address)));
     }
     let page = app.settings.dashboard && dashboard::is_page(path);
     if OPEN.contains(&path) || page || path.starts_with(DOCS) || (path == "/metrics" && app.settings.open_metrics) {
@@ -123,7 +136,7 @@ fn admit(app: &App, request: &Request, minted: Option<Verified>) -> Result<Optio
     }
     let holder = identify(app, &live.gate, request)?;
     limit(app.limiter.take(&holder.name, Instant::now()))?;
-    Ok(Some(Caller::new(holder)))
+    Ok(Some(Caller::new(holder).at(address)))
 }
 
 /// The token of a request.

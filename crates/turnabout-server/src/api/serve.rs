@@ -19,6 +19,7 @@ use turnabout::{ExecutorHandle, Jobs};
 use super::guard::Peer;
 use super::live::Control;
 use super::minting::Minting;
+use super::sampler::{self, Sampler};
 use super::settings::ApiSettings;
 use super::state::{App, Inner};
 use super::{metrics, openapi, prefix, webhooks};
@@ -77,6 +78,8 @@ impl Server {
             settings,
             executor: None,
             gauges: Mutex::default(),
+            sampler: Sampler::default(),
+            operations: super::operations::Running::default(),
             stop: self.stop,
             ending: CancellationToken::new(),
         };
@@ -101,6 +104,8 @@ impl Server {
             settings,
             executor: None,
             gauges: Mutex::default(),
+            sampler: Sampler::default(),
+            operations: super::operations::Running::default(),
             stop: self.stop,
             ending: CancellationToken::new(),
         }))
@@ -137,6 +142,7 @@ impl Bound {
         let router = openapi::router(&app)?;
         if !app.settings.status_only {
             tokio::spawn(webhooks::run(Arc::clone(&app)));
+            sampler::start(&app);
         }
         let connections = TaskTracker::new();
         let room = Arc::new(Semaphore::new(app.settings.connections));

@@ -25,6 +25,7 @@ use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
 use crate::turn::Name;
 
+mod audit;
 mod change;
 mod client;
 mod connect;
@@ -36,6 +37,7 @@ mod holds;
 mod hooks;
 mod ids;
 mod insert;
+mod insight;
 mod limits;
 mod listen;
 mod log;
@@ -116,12 +118,20 @@ pub struct PostgresStore {
 const SIGNALS: usize = 4096;
 
 impl PostgresStore {
+    /// How the tables are, without changing anything.
+    pub async fn status(url: &str, schema: &str) -> Result<super::SchemaStatus> {
+        sql::check_schema(schema)?;
+        let (config, tls, _) = connect::config(url)?;
+        let name = connect::name(&config);
+        migrate::status(&config, &tls, schema, &name).await
+    }
+
     /// Opens the store: connects, brings the schema up to date, begins to listen.
     pub async fn open(url: &str, options: StoreOptions) -> Result<Arc<Self>> {
         sql::check_schema(&options.schema)?;
         let (config, tls, pooler) = connect::config(url)?;
         let name = connect::name(&config);
-        let server = migrate::prepare(&config, &tls, pooler, &options.schema, &name).await?;
+        let server = migrate::prepare(&config, &tls, pooler, &options, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
         let watched = Arc::new(tokio::sync::Notify::new());
         let listens = match &options.listen_url {
@@ -234,6 +244,14 @@ impl PostgresStore {
 impl Store for PostgresStore {
     fn clock(&self) -> &Clock {
         &self.options.clock
+    }
+
+    fn insight(&self) -> &dyn super::insight::Insight {
+        self
+    }
+
+    fn audit(&self) -> &dyn super::audit::Audit {
+        self
     }
 
     fn schedules(&self) -> &dyn super::schedules::Schedules {

@@ -35,6 +35,7 @@ pub(in super::super) async fn submit(
 ) -> Result<Response, Problem> {
     let traced = Traced::new(&headers, 1);
     let wanted = Wanted::of(&request);
+    let warning = warning(&app, &request.task);
     let submission = submission(&app, &caller, &traced, request)?;
     let outcome = app.jobs.submit_all([submission]).instrument(traced.span).await.pop();
     let submitted = outcome.ok_or_else(|| Problem::internal(&"no outcome"))??;
@@ -42,7 +43,17 @@ pub(in super::super) async fn submit(
     let token = wanted.token(&app, &caller, submitted).await?;
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     let location = [(header::LOCATION, format!("/api/v1/jobs/{id}"))];
-    Ok((status, location, Json(SubmittedView { id, new, token })).into_response())
+    Ok((
+        status,
+        location,
+        Json(SubmittedView {
+            id,
+            new,
+            warning,
+            token,
+        }),
+    )
+        .into_response())
 }
 
 /// Whether a token was asked for, and whose the job is to be.
@@ -72,6 +83,13 @@ impl Wanted {
             token_expires: Some(expires),
         })
     }
+}
+
+/// A mistyped task would wait for ever, and say nothing. By what was last seen of executors: asking would cost each submit.
+fn warning(app: &App, task: &str) -> Option<String> {
+    app.sampler
+        .is_unknown(task)
+        .then(|| format!("no executor that runs knows the task `{task}`; the job waits until one does"))
 }
 
 /// Submit many jobs

@@ -80,6 +80,9 @@ pub(crate) struct SubmittedView {
     pub(crate) id: JobId,
     /// Whether it is new.
     pub(crate) new: bool,
+    /// What may be wrong with it, although it is stored: no executor that runs knows its task, for example.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) warning: Option<String>,
     /// A token for this job, if that was asked for (and if the job is not someone else's that was there before).
     #[serde(flatten)]
     pub(crate) token: SubmittedToken,

@@ -140,6 +140,9 @@ async fn migrate(client: &mut Client, schema: &str, store: &str) -> Result<()> {
         .await
         .map_err(&failed)?;
     let (found, oldest_program): (i64, i64) = (row.get(0), row.get(1));
+    // It keeps its statement alive, whose name has to be gone before the transaction ends: behind a pooler the next one may be
+    // anybody's.
+    drop(row);
     if oldest_program > NEWEST {
         return Err(Error::NewerSchema {
             store: format!("{store}, schema `{schema}`"),

@@ -27,7 +27,7 @@ pub const MAX_GROUPS: usize = 10_000;
 /// An executor that was not heard of for so long has no slots.
 const SILENT: Duration = Duration::from_secs(30);
 /// After a longer pause between two looks nothing is known about the time between them.
-const BLIND: Duration = Duration::from_secs(60);
+const BLIND: Duration = Duration::from_mins(1);
 
 /// What someone sees who looks at the store.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub struct Shares {
     windows: [Window; 3],
     last: Option<Last>,
     /// The names of groups, one copy of each.
-    names: HashMap<Arc<str>, ()>,
+    names: HashSet<Arc<str>>,
 }
 
 /// What was seen last.

@@ -100,14 +100,14 @@ impl Explanation {
                 && !member.draining
                 && until(member.seen, now) < SILENT
         };
-        let takers: Vec<&Member> = executors.iter().filter(takes).collect();
-        self.slots = takers.iter().map(|member| u64::from(member.info.slots)).sum();
-        self.held = takers.iter().map(|member| member.held).sum();
+        let able: Vec<&Member> = executors.iter().filter(takes).collect();
+        self.slots = able.iter().map(|member| u64::from(member.info.slots)).sum();
+        self.held = able.iter().map(|member| member.held).sum();
         if self.slots == 0 || self.held < self.slots {
             return;
         }
         let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
-        let here = |held: &&Held| takers.iter().any(|member| member.info.queues.contains(&held.queue));
+        let here = |held: &&Held| able.iter().any(|member| member.info.queues.contains(&held.queue));
         for held in held.iter().filter(here) {
             *groups.entry(&held.group).or_default() += held.jobs;
         }

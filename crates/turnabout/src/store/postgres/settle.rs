@@ -180,8 +180,8 @@ impl PostgresStore {
                     Ok(())
                 }
             },
-            self.finish(tx, &finish, executor, &ending),
-            self.give_back(tx, &give_back, executor, &returning, false),
+            Box::pin(self.finish(tx, &finish, executor, &ending)),
+            Box::pin(self.give_back(tx, &give_back, executor, &returning, false)),
             async {
                 match &forget_reports {
                     Some(forget) => tx.client().execute(forget, &[&executor, &reported]).await.map(drop),

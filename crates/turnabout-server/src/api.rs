@@ -4,17 +4,24 @@
 //! POST   /api/v1/jobs                    submit one
 //! POST   /api/v1/jobs/batch              submit many: an outcome for each
 //! GET    /api/v1/jobs                    list
-//! POST   /api/v1/jobs/bulk               cancel, restart or delete all that match
+//! POST   /api/v1/jobs/bulk               cancel, restart, delete, retry all that match, or change their priority
+//! GET    /api/v1/operations              such changes in the background; one; stop it
 //! GET    /api/v1/jobs/{id}               one job
 //! DELETE /api/v1/jobs/{id}               forget one that has ended
 //! POST   /api/v1/jobs/{id}/cancel        cancel it
 //! POST   /api/v1/jobs/{id}/restart       make it wait again
+//! POST   /api/v1/jobs/{id}/retry         try it now: it is stuck, or delayed
 //! PUT    /api/v1/jobs/{id}/priority      make it more or less urgent
 //! GET    /api/v1/jobs/{id}/logs          its log, by page or followed
 //! GET    /api/v1/jobs/{id}/attempts      what became of each attempt
 //! GET    /api/v1/jobs/{id}/result        what it returned
 //! GET    /api/v1/jobs/{id}/explain       why it waits
 //! GET    /api/v1/summary                 by task, priority and state; rates
+//! GET    /api/v1/trends                  the last hour, every ten seconds
+//! GET    /api/v1/shares                  who gets which share of the slots
+//! GET    /api/v1/failures                what failed, by kind
+//! GET    /api/v1/doctor                  what is wrong now, and what mends it
+//! GET    /api/v1/audit                   who did what, and when
 //! GET    /api/v1/groups                  by group, and what is set for them
 //! GET    /api/v1/groups/{group}          one group
 //! PATCH  /api/v1/groups/{group}          its weight, its limits, whether it is paused
@@ -46,11 +53,14 @@
 //! GET    /, /dashboard/...               the operator's page
 //! ```
 
+mod audit;
 mod caller;
 mod dashboard;
+mod doctor;
 mod events;
 mod executors;
 mod extract;
+mod failures;
 mod groups;
 mod guard;
 mod info;
@@ -59,11 +69,14 @@ mod live;
 mod me;
 mod metrics;
 mod openapi;
+mod operations;
 mod prefix;
 mod problem;
+mod sampler;
 mod schedules;
 mod serve;
 mod settings;
+mod shares;
 mod state;
 mod stream;
 mod summary;
@@ -71,6 +84,8 @@ mod tasks;
 pub(crate) mod types;
 mod webhooks;
 
+pub(crate) use audit::AuditQuery;
+pub(crate) use failures::FailuresQuery;
 pub(crate) use live::Control;
 pub(crate) use serve::{Bound, Server};
 pub(crate) use settings::ApiSettings;

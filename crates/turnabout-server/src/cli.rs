@@ -4,6 +4,7 @@ pub(crate) mod change;
 mod client;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 mod events;
 pub(crate) mod few;
 mod filter;
@@ -21,11 +22,14 @@ pub(crate) mod show;
 mod signals;
 pub(crate) mod submit;
 pub(crate) mod task;
+pub(crate) mod top;
 mod wait;
+mod webhooks;
 
 pub(crate) use crate::config::value::duration;
 use global::Global;
 pub(crate) use logging::log;
+pub(crate) use print::note;
 
 /// Runs background jobs, and is fair to all groups.
 #[derive(Debug, clap::Parser)]
@@ -56,12 +60,22 @@ pub(crate) enum Command {
     Cancel(change::Change),
     /// Make jobs that have ended wait again
     Restart(change::Change),
+    /// Try jobs now that are stuck or delayed
+    Retry(change::Change),
     /// Forget jobs that have ended
     Delete(change::Change),
     /// Make jobs that wait more or less urgent
     Priority(change::SetPriority),
     /// Count jobs by task, priority and state
     Summary(overview::Overview),
+    /// Say what is wrong now, and what mends it
+    Doctor(overview::Overview),
+    /// Show who gets which share of the slots, live
+    Top(top::Top),
+    /// Show what failed, by kind
+    Failures(doctor::Failures),
+    /// Show who did what, and when
+    Audit(doctor::Audit),
     /// Show the groups that have unfinished jobs, or for which something is set
     Groups(overview::Overview),
     /// Show a group, pause it, or set its weight and its limits
@@ -81,7 +95,7 @@ pub(crate) enum Command {
     /// Make a token for the API
     Token(few::MakeToken),
     /// Bring the tables of a database up to date
-    Migrate,
+    Migrate(few::Migrate),
     /// Print what a shell needs to complete these commands
     Completions(few::Completions),
     /// Watch a hundred groups share a few slots, one of which floods

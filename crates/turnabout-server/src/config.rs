@@ -25,7 +25,7 @@ pub(crate) mod value;
 
 pub(crate) use file::File;
 pub(crate) use flags::Flags;
-pub(crate) use kinds::{ExitCodes, LogFormat, ResultFrom, Stdin, StoreUrl};
+pub(crate) use kinds::{ExitCodes, LogFormat, Migrate, ResultFrom, Stdin, StoreUrl};
 pub(crate) use show::{header, reference, show, show_json};
 pub(crate) use table::{Api, Executor, Group, Links, Log, Schedule, Store, Task, Token, Traces, Webhook};
 pub(crate) use trouble::{Origin, Trouble, Troubles};

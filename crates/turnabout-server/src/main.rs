@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::api::types::BulkVerb;
-use crate::cli::{Cli, Command, change, demo, few, group, jobs, logs, overview, schedule, serve, show, submit, task};
+use crate::cli::{
+    Cli, Command, change, demo, doctor, few, group, jobs, logs, overview, schedule, serve, show, submit, task, top,
+};
 
 mod api;
 mod auth;
@@ -28,9 +30,14 @@ async fn main() -> ExitCode {
         Command::Logs(args) => logs::run(global, args).await,
         Command::Cancel(args) => change::run(global, BulkVerb::Cancel, args).await,
         Command::Restart(args) => change::run(global, BulkVerb::Restart, args).await,
+        Command::Retry(args) => change::run(global, BulkVerb::Retry, args).await,
         Command::Delete(args) => change::run(global, BulkVerb::Delete, args).await,
         Command::Priority(args) => change::set_priority(global, args).await,
         Command::Summary(args) => overview::summary(global, args).await,
+        Command::Doctor(args) => doctor::run(global, args).await,
+        Command::Top(args) => top::run(global, args).await,
+        Command::Failures(args) => doctor::failures(global, args).await,
+        Command::Audit(args) => doctor::audit(global, args).await,
         Command::Groups(args) => overview::groups(global, args).await,
         Command::Group(args) => group::run(global, args).await,
         Command::Tasks(args) => task::list(global, args).await,
@@ -40,7 +47,7 @@ async fn main() -> ExitCode {
         Command::Drain(args) => overview::drain(global, args).await,
         Command::Config(args) => cli::config::run(global, &args),
         Command::Token(args) => few::token(&args),
-        Command::Migrate => few::migrate(global).await,
+        Command::Migrate(args) => few::migrate(global, &args).await,
         Command::Completions(args) => few::completions(&args),
         // They make stores of their own.
         Command::Demo(args) => demo::run(args).await,
@@ -48,7 +55,7 @@ async fn main() -> ExitCode {
         Command::Lab(args) => turnabout_bench::lab::run(args).await.map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        crate::cli::note!("error: {error:#}");
         ExitCode::FAILURE
     })
 }

@@ -20,7 +20,7 @@ pub(crate) use checks::Checks;
 pub(crate) use command::kill_all;
 
 use crate::api::WEBHOOK_TASK;
-use crate::config::{Config, Task};
+use crate::config::{Config, Task, Webhook};
 use crate::traces;
 use command::Program;
 use url::Endpoint;
@@ -31,14 +31,9 @@ pub(crate) const BUILT_IN: [&str; 1] = ["sleep"];
 /// No connection takes so long to be made.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Gives an executor all tasks.
+/// Gives an executor all tasks but those of webhooks, which have executors of their own.
 pub(crate) fn add_all(mut executor: Executor, config: &Config) -> anyhow::Result<Executor> {
-    let client = reqwest::Client::builder()
-        .user_agent(concat!("turnabout/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
-        // Whoever answers elsewhere was not meant to be sent the arguments, nor their signature.
-        .redirect(reqwest::redirect::Policy::none())
-        .build()?;
+    let client = client()?;
     let plain = Task::default();
     let mut sleep = settings("sleep", config.tasks.get("sleep").unwrap_or(&plain), config);
     if config
@@ -68,20 +63,33 @@ pub(crate) fn add_all(mut executor: Executor, config: &Config) -> anyhow::Result
             });
         }
     }
-    for (name, hook) in &config.webhooks {
-        let task = Task {
-            secret: hook.secret.clone(),
-            secret_file: hook.secret_file.clone(),
-            ..Task::default()
-        };
-        let endpoint = Endpoint::new(&client, &hook.url, &task).map_err(|e| anyhow!("the webhook `{name}`: {e}"))?;
-        let settings = settings(&format!("{WEBHOOK_TASK}{name}"), &task, config);
-        executor = executor.task_named(settings, move |cx: Context, args: Box<RawValue>| {
-            let endpoint = endpoint.clone();
-            async move { endpoint.call(cx, args).await }
-        });
-    }
     Ok(executor)
+}
+
+/// Gives an executor the task that sends what a webhook is told.
+pub(crate) fn add_webhook(executor: Executor, config: &Config, name: &str, hook: &Webhook) -> anyhow::Result<Executor> {
+    let task = Task {
+        secret: hook.secret.clone(),
+        secret_file: hook.secret_file.clone(),
+        ..Task::default()
+    };
+    let endpoint = Endpoint::new(&client()?, &hook.url, &task).map_err(|e| anyhow!("the webhook `{name}`: {e}"))?;
+    let mut settings = settings(&format!("{WEBHOOK_TASK}{name}"), &task, config);
+    settings.queue.clone_from(&settings.name);
+    settings.time_limit = Some(hook.time_limit);
+    Ok(executor.task_named(settings, move |cx: Context, args: Box<RawValue>| {
+        let endpoint = endpoint.clone();
+        async move { endpoint.call(cx, args).await }
+    }))
+}
+
+fn client() -> anyhow::Result<reqwest::Client> {
+    Ok(reqwest::Client::builder()
+        .user_agent(concat!("turnabout/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        // Whoever answers elsewhere was not meant to be sent the arguments, nor their signature.
+        .redirect(reqwest::redirect::Policy::none())
+        .build()?)
 }
 
 /// A task's settings as the library knows them.

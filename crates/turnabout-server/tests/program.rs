@@ -4,6 +4,8 @@
 
 #[path = "program/access.rs"]
 mod access;
+#[path = "program/bad_days.rs"]
+mod bad_days;
 #[path = "program/benchmark.rs"]
 mod benchmark;
 #[path = "program/cases.rs"]
@@ -24,6 +26,8 @@ mod endpoints;
 mod events;
 #[path = "program/http.rs"]
 mod http;
+#[path = "program/insight.rs"]
+mod insight;
 #[path = "program/limits.rs"]
 mod limits;
 #[path = "program/line.rs"]
@@ -125,6 +129,18 @@ on_both_stores! {
     events::a_log_is_followed_to_its_jobs_end,
     webhooks::a_webhook_is_told_what_becomes_of_jobs_until_it_has_heard,
     webhooks::a_webhook_is_told_of_an_attempt_that_has_failed,
+    insight::shares_tell_who_holds_slots_and_who_waits,
+    insight::why_a_job_waits_says_who_has_the_slots_and_when_it_starts,
+    insight::failures_are_told_by_kind,
+    insight::who_did_what_is_kept_in_the_store,
+    insight::a_group_sees_its_share_and_failures_and_nothing_of_others,
+    bad_days::the_doctor_names_the_cause_and_what_mends_it,
+    bad_days::the_doctor_sees_that_nobody_runs_jobs_and_that_a_receiver_fails,
+    bad_days::a_receiver_that_never_answers_takes_nobodys_slots,
+    bad_days::nothing_is_done_to_all_jobs_unless_all_is_said,
+    bad_days::a_restart_of_what_fails_again_restarts_each_job_once,
+    bad_days::reading_makes_no_tables_and_migrates_nothing,
+    bad_days::with_manual_migrations_a_server_makes_no_tables,
     benchmark::every_scenario_of_the_benchmark_gives_results_and_a_table,
     benchmark::the_program_takes_part_in_a_comparison_with_other_queues,
 }

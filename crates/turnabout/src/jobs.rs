@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::group::Settings;
-use crate::job::{Attempt, Job, JobId, Priority};
+use crate::job::{Attempt, Job, JobId, Priority, State};
 use crate::lifecycle::{Event, Place, Refusal};
 use crate::store::{Changed, Counts, NewJob, Store, Submitted, Which};
 use crate::submit::{Submission, Submit, Typed, submit_all};
@@ -20,21 +20,24 @@ use crate::task::{Task, TaskSettings};
 mod bulk;
 mod explain;
 mod feed;
+mod insight;
 mod list;
 mod logs;
 mod open;
 mod overview;
+mod predict;
 mod schedules;
 mod scope;
 mod set;
 mod watch;
 
 pub use bulk::{Bulk, BulkDone};
-pub use explain::Explanation;
+pub use explain::{Explanation, Holder};
 pub use feed::{Following, Interest, Note, Position, Told};
 pub use list::{List, Page};
 pub use logs::{FollowLogs, LogPage, Logs};
 pub use open::Open;
+pub use predict::Predicted;
 pub use schedules::{FollowSchedules, PastRun, Reconciled, Schedules, SetSchedule};
 pub use scope::ScopedJobs;
 pub use set::{SetGroup, SetTask};
@@ -249,6 +252,21 @@ impl Jobs {
         self.change_or(id, Event::Reprioritise(priority), hint).await
     }
 
+    /// Makes a job that is parked ready at once: a stuck one is tried again now, a delayed one need not wait. Its attempts
+    /// count as before. For one that is ready already there is nothing to do.
+    pub async fn retry_now(&self, id: JobId) -> Result<()> {
+        let changed = self.change(id, Event::Promote).await?;
+        match changed.outcome {
+            Ok(_) => Ok(()),
+            Err(_) if changed.job.lane.is_some() => Ok(()),
+            Err(_) => Err(Error::WrongState {
+                id,
+                state: changed.job.state,
+                hint: "only a job that is stuck or delayed can be tried now; one that has ended can be restarted",
+            }),
+        }
+    }
+
     async fn change_or(&self, id: JobId, event: Event, hint: &'static str) -> Result<()> {
         let changed = self.change(id, event).await?;
         match changed.outcome {
@@ -295,7 +313,15 @@ impl Jobs {
     /// Why a job waits, in plain words.
     pub async fn explain(&self, id: JobId) -> Result<Explanation> {
         let standpoint = self.store().standpoint(id).await?.ok_or(Error::NotFound(id))?;
-        Ok(Explanation::new(standpoint, self.store().clock().now()))
+        let now = self.store().insight().moment();
+        let mut why = Explanation::new(standpoint, now);
+        if matches!(why.job.state, State::Waiting | State::Stuck) {
+            let (executors, held) = futures_util::try_join!(self.executors(), self.store().insight().held())?;
+            why.look_at_slots(&executors, &held, now);
+            let settings = self.settings().await?;
+            why.predicted = predict::predict(self.store().as_ref(), &why, &executors, &settings).await?;
+        }
+        Ok(why)
     }
 
     /// Changes what is set for a group: its weight, its cap, whether it is paused. Say what, then await it.

@@ -130,6 +130,7 @@ pub mod clock;
 mod context;
 mod error;
 mod executor;
+pub mod failures;
 pub mod group;
 pub mod hook;
 #[macro_use]
@@ -139,6 +140,7 @@ pub mod lifecycle;
 pub mod log;
 pub mod progress;
 pub mod schedule;
+pub mod shares;
 pub mod store;
 mod submit;
 mod task;

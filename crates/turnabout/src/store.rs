@@ -33,7 +33,9 @@ use crate::task::{Isolation, TaskSettings};
 use crate::transaction::Transaction;
 use crate::turn::Charge;
 
+pub mod audit;
 mod ids;
+pub mod insight;
 mod new_job;
 mod options;
 pub mod overview;
@@ -47,7 +49,7 @@ mod telling;
 
 pub use ids::{IdLock, Occupied};
 pub use new_job::{MaxUnfinished, NewJob, Submitted};
-pub use options::StoreOptions;
+pub use options::{SchemaStatus, StoreOptions};
 pub use relay::{Leg, Relay};
 pub use signal::Signal;
 pub use take::{Stood, Take, Taken};
@@ -237,6 +239,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// What those ask who look after the whole, or follow many jobs.
     fn overview(&self) -> &dyn overview::Overview;
+
+    /// What operators ask on a bad day.
+    fn insight(&self) -> &dyn insight::Insight;
+
+    /// Who did what, and when.
+    fn audit(&self) -> &dyn audit::Audit;
 
     /// The schedules beside the jobs.
     fn schedules(&self) -> &dyn schedules::Schedules;

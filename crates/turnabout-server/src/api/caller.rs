@@ -1,5 +1,7 @@
 //! Who asks, and what they may see.
 
+use std::net::IpAddr;
+
 use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::request::Parts;
 use turnabout::Job;
@@ -14,6 +16,8 @@ pub(crate) struct Caller {
     /// What their token is called, for the log.
     pub(super) name: String,
     pub(super) role: Role,
+    /// Where they call from, if over the network.
+    pub(super) address: Option<IpAddr>,
 }
 
 impl Caller {

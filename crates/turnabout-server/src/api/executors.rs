@@ -3,9 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use turnabout::store::audit::Deed;
 use turnabout::store::overview::Member;
 use uuid::Uuid;
 
+use super::audit;
 use super::caller::Caller;
 use super::extract::{Body, Name};
 use super::state::App;
@@ -49,6 +51,12 @@ pub(super) async fn drain(
     if !app.jobs.drain(id, drain).await? {
         return Err(Problem::new(Code::NotFound, format!("there is no executor {id}")));
     }
+    let deed = Deed {
+        target: Some(format!("executor:{id}")),
+        after: audit::json(&drain),
+        ..caller.deed("drain")
+    };
+    app.note(deed).await;
     Ok(Json(DrainView { id, draining: drain }))
 }
 
@@ -93,6 +101,7 @@ pub(super) async fn running(State(app): State<App>, caller: Caller) -> Result<Js
 pub(super) async fn shutdown_and_exit(State(app): State<App>, caller: Caller) -> Result<StatusCode, Problem> {
     caller.admin()?;
     tracing::info!(by = caller.name, "this server is ended by a call");
+    app.note(caller.deed("shutdown")).await;
     app.stop.cancel();
     Ok(StatusCode::ACCEPTED)
 }

@@ -6,9 +6,11 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use turnabout::group::Settings;
+use turnabout::store::audit::Deed;
 use turnabout::store::overview::{GroupSum, Whose};
 use utoipa::IntoParams;
 
+use super::audit;
 use super::caller::Caller;
 use super::extract::{Ask, Body, Name};
 use super::state::App;
@@ -84,7 +86,12 @@ pub(super) async fn get(
 ) -> Result<Json<GroupSummary>, Problem> {
     let (_, owner) = caller.place(Some(group.clone()), None)?;
     let (sum, settings) = tokio::try_join!(app.jobs.group_sum(&group, owner.as_deref()), app.jobs.settings())?;
-    Ok(Json(GroupSummary::new(sum, settings.group(&group))))
+    let mut view = GroupSummary::new(sum, settings.group(&group));
+    if settings.groups.contains_key(&group) {
+        let set = app.jobs.audit().newest(&[format!("group:{group}")]).await?;
+        view.set = set.into_iter().next().map(Into::into);
+    }
+    Ok(Json(view))
 }
 
 /// Change what is set for a group
@@ -102,6 +109,8 @@ pub(super) async fn change(
     Body(change): Body<GroupChange>,
 ) -> Result<Json<GroupSet>, Problem> {
     caller.admin()?;
+    let note = audit::checked(change.note.clone())?;
+    let before = app.jobs.settings().await?.group(&group);
     let mut set = app.jobs.group(&group);
     if let Some(weight) = change.weight {
         set = set.weight(weight);
@@ -124,6 +133,16 @@ pub(super) async fn change(
         ?settings,
         "what is set for a group was changed"
     );
+    let told = |settings| audit::json(&GroupSet::new(group.clone(), settings));
+    let deed = Deed {
+        target: Some(format!("group:{group}")),
+        group: Some(group.clone()),
+        before: told(before),
+        after: told(settings),
+        note,
+        ..caller.deed("set-group")
+    };
+    app.note(deed).await;
     Ok(Json(GroupSet::new(group, settings)))
 }
 

@@ -8,7 +8,9 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use turnabout::store::audit::Deed;
 
+use super::audit;
 use super::caller::Caller;
 use super::dashboard;
 use super::state::App;
@@ -34,10 +36,20 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     let private = path.starts_with("/api/v1");
     let mut response = match admit(&app, &request) {
         Ok(caller) => {
-            if let Some(caller) = caller {
+            let schedule = audit::of_schedule(&method, path);
+            if let Some(caller) = caller.clone() {
                 request.extensions_mut().insert(caller);
             }
-            answer(next.run(request), app.settings.timeout).await
+            let response = answer(next.run(request), app.settings.timeout).await;
+            if let Some(((action, target), caller)) = schedule.zip(caller).filter(|_| response.status().is_success()) {
+                let target = Some(target);
+                app.note(Deed {
+                    target,
+                    ..caller.deed(&action)
+                })
+                .await;
+            }
+            response
         }
         Err(problem) => problem.into_response(),
     };
@@ -98,11 +110,12 @@ fn admit(app: &App, request: &Request) -> Result<Option<Caller>, Problem> {
         ));
     }
     let path = request.uri().path();
+    let address = request.extensions().get::<Peer>().map(|peer| peer.0);
     if open {
-        let name = "anyone on this machine".to_owned();
         return Ok(Some(Caller {
-            name,
+            name: app.settings.nobody.clone(),
             role: Role::Admin,
+            address,
         }));
     }
     let page = app.settings.dashboard && dashboard::is_page(path);
@@ -111,7 +124,7 @@ fn admit(app: &App, request: &Request) -> Result<Option<Caller>, Problem> {
     }
     let Holder { name, role } = identify(app, &live.gate, request)?;
     limit(app.limiter.take(&name, Instant::now()))?;
-    Ok(Some(Caller { name, role }))
+    Ok(Some(Caller { name, role, address }))
 }
 
 fn identify(app: &App, gate: &Gate, request: &Request) -> Result<Holder, Problem> {

@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use turnabout::JobId;
 
+use super::audit;
 use super::caller::Caller;
 use super::extract::{Body, Name};
 use super::state::App;
@@ -41,8 +42,9 @@ pub(super) async fn cancel(
     caller: Caller,
     Name(id): Name<JobId>,
 ) -> Result<Json<Cancelled>, Problem> {
-    app.job(&caller, id).await?;
+    let job = app.job(&caller, id).await?;
     let outcome = app.jobs.cancel(id).await?.into();
+    app.note_job(&caller, "cancel", &job, audit::json(&outcome)).await;
     Ok(Json(Cancelled { id, outcome }))
 }
 
@@ -57,8 +59,26 @@ pub(super) async fn restart(
     caller: Caller,
     Name(id): Name<JobId>,
 ) -> Result<Json<JobView>, Problem> {
-    app.job(&caller, id).await?;
+    let job = app.job(&caller, id).await?;
     app.jobs.restart(id).await?;
+    app.note_job(&caller, "restart", &job, None).await;
+    Ok(Json(app.job(&caller, id).await?.into()))
+}
+
+/// Try a job now
+///
+/// One that is stuck is tried again at once, one that is delayed need not wait any longer. Its attempts count as before.
+#[utoipa::path(post, path = "/api/v1/jobs/{id}/retry", tag = "jobs", operation_id = "retryJob",
+    params(("id" = Uuid, Path, description = "The job")),
+    responses((status = 200, body = JobView, description = "The job, which is ready")))]
+pub(super) async fn retry(
+    State(app): State<App>,
+    caller: Caller,
+    Name(id): Name<JobId>,
+) -> Result<Json<JobView>, Problem> {
+    let job = app.job(&caller, id).await?;
+    app.jobs.retry_now(id).await?;
+    app.note_job(&caller, "retry", &job, None).await;
     Ok(Json(app.job(&caller, id).await?.into()))
 }
 
@@ -73,8 +93,9 @@ pub(super) async fn delete(
     caller: Caller,
     Name(id): Name<JobId>,
 ) -> Result<StatusCode, Problem> {
-    app.job(&caller, id).await?;
+    let job = app.job(&caller, id).await?;
     app.jobs.delete(id).await?;
+    app.note_job(&caller, "delete", &job, None).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -90,7 +111,8 @@ pub(super) async fn priority(
     Name(id): Name<JobId>,
     Body(request): Body<SetPriority>,
 ) -> Result<Json<JobView>, Problem> {
-    app.job(&caller, id).await?;
+    let job = app.job(&caller, id).await?;
     app.jobs.set_priority(id, request.priority).await?;
+    app.note_job(&caller, "set-priority", &job, audit::json(&request)).await;
     Ok(Json(app.job(&caller, id).await?.into()))
 }

@@ -1,8 +1,9 @@
 //! What may change while the server runs: who may ask, which arguments tasks take, and who is told of jobs.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::settings::ApiSettings;
@@ -37,6 +38,8 @@ pub(crate) struct Control {
     /// Where it listens, which does not change.
     address: SocketAddr,
     live: Arc<watch::Sender<Arc<Live>>>,
+    /// Why the configuration file was not taken over, if it was not.
+    refused: Arc<Mutex<Option<(Timestamp, String)>>>,
 }
 
 /// A change that has been found to be possible.
@@ -52,6 +55,7 @@ impl Control {
         Ok(Self {
             address,
             live: Arc::new(watch::Sender::new(live)),
+            refused: Arc::default(),
         })
     }
 
@@ -63,6 +67,17 @@ impl Control {
     /// Sees each change.
     pub(super) fn changes(&self) -> watch::Receiver<Arc<Live>> {
         self.live.subscribe()
+    }
+
+    /// The configuration file was read again, and refused, or not.
+    pub(crate) fn reloaded(&self, refused: Option<String>) {
+        let refused = refused.map(|why| (Timestamp::now(), why));
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+    }
+
+    /// When and why the configuration file was refused that is there now.
+    pub(super) fn refused(&self) -> Option<(Timestamp, String)> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether these settings could be in force. Only tokens, the key for JWTs, webhooks and checks are looked at.

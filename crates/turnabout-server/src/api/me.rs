@@ -6,7 +6,6 @@ use axum::extract::State;
 use super::caller::Caller;
 use super::state::App;
 use super::types::Me;
-use crate::auth::Role;
 
 /// Who asks
 ///
@@ -14,13 +13,8 @@ use crate::auth::Role;
 #[utoipa::path(get, path = "/api/v1/me", tag = "info", operation_id = "me",
     responses((status = 200, body = Me, description = "The caller, as this server knows them")))]
 pub(super) async fn me(State(app): State<App>, caller: Caller) -> Json<Me> {
-    let role = match &caller.role {
-        Role::Admin => "admin",
-        Role::Group(_) => "group",
-        Role::Owner { .. } => "owner",
-    };
     Json(Me {
-        role: role.to_owned(),
+        role: caller.role.word().to_owned(),
         group: caller.group().map(ToOwned::to_owned),
         owner: caller.owner().map(ToOwned::to_owned),
         name: caller.name,

@@ -20,7 +20,10 @@ use utoipa_swagger_ui::{self as swagger, SwaggerUi};
 
 use super::state::App;
 use super::types::{BriefView, Code, Problem, ScheduleEventView};
-use super::{dashboard, events, executors, groups, guard, info, jobs, me, metrics, schedules, summary, tasks};
+use super::{
+    audit, dashboard, doctor, events, executors, failures, groups, guard, info, jobs, me, metrics, operations,
+    schedules, shares, summary, tasks,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -53,13 +56,22 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(jobs::get, jobs::delete))
         .routes(routes!(jobs::cancel))
         .routes(routes!(jobs::restart))
+        .routes(routes!(jobs::retry))
         .routes(routes!(jobs::priority))
         .routes(routes!(jobs::logs))
         .routes(routes!(jobs::attempts))
         .routes(routes!(jobs::result))
         .routes(routes!(jobs::explain))
+        .routes(routes!(operations::list))
+        .routes(routes!(operations::get))
+        .routes(routes!(operations::stop))
         .routes(routes!(events::events))
         .routes(routes!(summary::summary))
+        .routes(routes!(shares::trends))
+        .routes(routes!(shares::shares))
+        .routes(routes!(failures::failures))
+        .routes(routes!(doctor::doctor))
+        .routes(routes!(audit::audit))
         .routes(routes!(groups::list))
         .routes(routes!(groups::get, groups::change))
         .routes(routes!(tasks::list))

@@ -18,6 +18,7 @@ use turnabout::{ExecutorHandle, Jobs};
 
 use super::guard::Peer;
 use super::live::Control;
+use super::sampler::{self, Sampler};
 use super::settings::ApiSettings;
 use super::state::{App, Inner};
 use super::{metrics, openapi, prefix, webhooks};
@@ -75,6 +76,8 @@ impl Server {
             settings,
             executor: None,
             gauges: Mutex::default(),
+            sampler: Sampler::default(),
+            operations: super::operations::Running::default(),
             stop: self.stop,
             ending: CancellationToken::new(),
         };
@@ -98,6 +101,8 @@ impl Server {
             settings,
             executor: None,
             gauges: Mutex::default(),
+            sampler: Sampler::default(),
+            operations: super::operations::Running::default(),
             stop: self.stop,
             ending: CancellationToken::new(),
         }))
@@ -134,6 +139,7 @@ impl Bound {
         let router = openapi::router(&app)?;
         if !app.settings.status_only {
             tokio::spawn(webhooks::run(Arc::clone(&app)));
+            sampler::start(&app);
         }
         let connections = TaskTracker::new();
         let room = Arc::new(Semaphore::new(app.settings.connections));

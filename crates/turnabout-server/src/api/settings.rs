@@ -49,6 +49,8 @@ pub(crate) struct ApiSettings {
     pub(crate) prefix: String,
     /// Addresses of other programs, for the page.
     pub(crate) links: Links,
+    /// Who anyone is that needs no token, in the audit log.
+    pub(crate) nobody: String,
     /// Whether it answers only those who look after the process: of jobs it tells nothing, and nobody else is told.
     pub(crate) status_only: bool,
 }
@@ -78,6 +80,7 @@ impl Default for ApiSettings {
             dashboard: true,
             prefix: String::new(),
             links: Links::default(),
+            nobody: "anyone on this machine".to_owned(),
             status_only: false,
         }
     }

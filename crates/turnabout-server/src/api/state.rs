@@ -8,6 +8,7 @@ use turnabout::{Error, ExecutorHandle, Job, JobId, Jobs};
 use super::caller::Caller;
 use super::live::{Control, Live};
 use super::metrics::Gauges;
+use super::sampler::Sampler;
 use super::settings::ApiSettings;
 use super::types::Problem;
 use crate::auth::Limiter;
@@ -28,6 +29,10 @@ pub(super) struct Inner {
     pub(super) executor: Option<Arc<ExecutorHandle>>,
     /// What was last told about the store.
     pub(super) gauges: tokio::sync::Mutex<Gauges>,
+    /// Changes of many jobs that run in the background.
+    pub(super) operations: super::operations::Running,
+    /// What was seen of the shares of groups, and of the last hour.
+    pub(super) sampler: Sampler,
     /// Ends the whole program, as a signal would.
     pub(super) stop: CancellationToken,
     /// Cancelled when this server ends: streams end then.

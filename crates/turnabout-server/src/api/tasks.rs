@@ -6,9 +6,11 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use turnabout::group::TaskLimits;
+use turnabout::store::audit::Deed;
 use turnabout::store::overview::{Sum, Whose};
 use turnabout::{State as JobState, TaskSettings};
 
+use super::audit;
 use super::caller::Caller;
 use super::extract::{Body, Name};
 use super::state::App;
@@ -47,7 +49,12 @@ pub(super) async fn get(
             ),
         ));
     }
-    Ok(Json(all.view(&task)))
+    let mut view = all.view(&task);
+    if all.limits.contains_key(&task) {
+        let set = app.jobs.audit().newest(&[format!("task:{task}")]).await?;
+        view.set = set.into_iter().next().map(Into::into);
+    }
+    Ok(Json(view))
 }
 
 /// Change what is set for a task
@@ -65,6 +72,8 @@ pub(super) async fn change(
     Body(change): Body<TaskChange>,
 ) -> Result<Json<TaskSet>, Problem> {
     caller.admin()?;
+    let note = audit::checked(change.note.clone())?;
+    let before = app.jobs.settings().await?.task(&task);
     let mut set = app.jobs.task_limits(&task);
     if let Some(Limit(jobs)) = change.max_running {
         set = set.max_running(jobs);
@@ -78,6 +87,17 @@ pub(super) async fn change(
     let published = app.jobs.tasks().await?.iter().any(|known| known.name == task);
     let limits = set.await?;
     tracing::info!(by = caller.name, task, ?limits, "what is set for a task was changed");
+    let told = |limits: TaskLimits| {
+        audit::json(&serde_json::json!({ "max_running": limits.max_running, "paused": limits.paused }))
+    };
+    let deed = Deed {
+        target: Some(format!("task:{task}")),
+        before: told(before),
+        after: told(limits),
+        note,
+        ..caller.deed("set-task")
+    };
+    app.note(deed).await;
     Ok(Json(TaskSet {
         task,
         max_running: limits.max_running,
@@ -126,6 +146,7 @@ impl All {
             oldest: None,
             max_running: limits.max_running,
             paused: limits.paused,
+            set: None,
             published: self.published.get(task).cloned().map(Into::into),
         };
         for sum in self.sums.iter().filter(|sum| sum.task == task) {

@@ -1,35 +1,47 @@
 //! What goes over the wire, in both directions: the server writes it, the command line's client reads it.
 
+mod audit;
+mod doctor;
 mod event;
 mod executor;
+mod failure;
 mod given;
 mod group;
 mod job;
 mod list;
 mod me;
+mod operation;
 mod problem;
 mod schedule;
+mod share;
 mod submit;
 mod summary;
 mod task;
+mod trend;
 
+pub(crate) use audit::{AuditEntry, AuditPage};
+pub(crate) use doctor::{Diagnosis, Finding, Severity};
 pub(crate) use event::{BriefView, StreamEvent};
 pub(crate) use executor::{DrainRequest, DrainView, ExecutorView, Executors, Running};
+pub(crate) use failure::{FailureView, Failures};
 pub(crate) use given::Limit;
 pub(crate) use group::{GroupChange, GroupSet, GroupSummary, Groups};
 pub(crate) use job::{AttemptView, Attempts, CancelOutcome, Cancelled, Explained, JobView, LineView, LogView};
 pub(crate) use list::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery};
 pub(crate) use me::{Links, Me};
+pub(crate) use operation::{OperationState, OperationView, Operations};
 pub(crate) use problem::{Code, Problem};
 pub(crate) use schedule::{
     BackfillRequest, CheckRequest, NextTimes, PauseRequest, RunRequest, RunView, Runs, ScheduleEventView, SchedulePage,
     ScheduleRequest, ScheduleView,
 };
+pub(crate) use share::{Rest, SetBy, ShareView, SharesView};
 pub(crate) use submit::{
     BatchOutcome, BatchRequest, ItemOutcome, ResultView, SetPriority, SubmitRequest, SubmittedView,
 };
 pub(crate) use summary::{Rate, Summary, TaskSummary};
 pub(crate) use task::{Published, TaskChange, TaskSet, TaskView, Tasks};
+pub(crate) use trend::{Point, Trends};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

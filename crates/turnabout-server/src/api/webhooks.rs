@@ -143,6 +143,7 @@ impl Event {
     fn submission(&self) -> Submission {
         Submission::named(&self.task, &self.payload)
             .group(GROUP)
+            .queue(&self.task)
             .subject(&self.subject)
             .id(self.id)
     }

@@ -21,6 +21,15 @@ pub(crate) enum Role {
 }
 
 impl Role {
+    /// Its name.
+    pub(crate) const fn word(&self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Group(_) => "group",
+            Self::Owner { .. } => "owner",
+        }
+    }
+
     /// A role by its name, with what belongs to it and nothing else.
     pub(crate) fn from_parts(role: &str, group: Option<String>, owner: Option<String>) -> anyhow::Result<Self> {
         match (role, group, owner) {

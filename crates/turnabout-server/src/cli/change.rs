@@ -23,6 +23,9 @@ pub(crate) struct Change {
     /// Only say how many jobs that would be
     #[arg(long, conflicts_with = "ids")]
     dry_run: bool,
+    /// Why: for the audit log
+    #[arg(long, conflicts_with = "ids")]
+    note: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -65,6 +68,10 @@ pub(crate) async fn run(global: &Global, verb: BulkVerb, args: Change) -> anyhow
                 client.delete(id).await?;
                 ("deleted", "deleted")
             }
+            BulkVerb::Retry | BulkVerb::Priority => {
+                client.retry(id).await?;
+                ("retried", "retried")
+            }
         })
     })
     .await
@@ -98,7 +105,7 @@ async fn each(
             Ok((_, words)) => print::out(&format!("{id}  {words}"))?,
             Err(error) if single => return Err(error),
             Err(error) => {
-                eprintln!("{id}: {error:#}");
+                crate::cli::note!("{id}: {error:#}");
                 code = ExitCode::FAILURE;
             }
         }
@@ -108,15 +115,21 @@ async fn each(
 
 /// Does something to all jobs that match, in as many portions as it takes.
 async fn many(client: &Client, action: BulkVerb, args: &Change) -> anyhow::Result<ExitCode> {
-    let request = BulkRequest {
+    let mut request = BulkRequest {
         action,
         filter: args.filter.query(),
+        all: args.all && !args.filter.is_given(),
+        priority: None,
+        background: false,
+        pace: None,
+        note: args.note.clone(),
         dry_run: args.dry_run,
     };
     let mut whole = client.bulk(&request).await?;
     let mut last = whole.clone();
-    // A portion that changed nothing would be followed by the same again.
-    while last.more && last.changed > 0 && !args.dry_run {
+    // Each goes on where the one before has stopped, so that no job is changed twice.
+    while let Some(next) = last.next.filter(|_| !args.dry_run) {
+        request.filter.before = Some(next);
         last = client.bulk(&request).await?;
         whole.matched += last.matched;
         whole.changed += last.changed;
@@ -137,6 +150,8 @@ fn words(action: BulkVerb, dry_run: bool, whole: &BulkOutcome) -> String {
         BulkVerb::Cancel => "cancelled",
         BulkVerb::Restart => "restarted",
         BulkVerb::Delete => "deleted",
+        BulkVerb::Retry => "retried",
+        BulkVerb::Priority => "changed",
     };
     let count = if dry_run { whole.matched } else { whole.changed };
     let more = if whole.more { " or more" } else { "" };
@@ -168,6 +183,7 @@ mod tests {
             changed,
             skipped,
             more,
+            next: None,
         };
         for (told, action, dry_run, outcome) in [
             (

@@ -18,10 +18,11 @@ use turnabout::{JobId, Priority};
 
 use super::events::Events;
 use crate::api::types::{
-    Attempts, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, DrainRequest, DrainView, Executors, Explained,
-    GroupChange, GroupSet, GroupSummary, Groups, JobPage, JobView, ListQuery, LogView, Problem, SetPriority, Summary,
-    TaskChange, TaskSet, TaskView, Tasks,
+    Attempts, AuditPage, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, Diagnosis, DrainRequest, DrainView,
+    Executors, Explained, Failures, GroupChange, GroupSet, GroupSummary, Groups, JobPage, JobView, ListQuery, LogView,
+    Problem, SetPriority, SharesView, Summary, TaskChange, TaskSet, TaskView, Tasks,
 };
+use crate::api::{AuditQuery, FailuresQuery};
 use crate::traces;
 
 /// An answer is no longer.
@@ -223,6 +224,34 @@ impl Client {
 
     pub(crate) async fn bulk(&self, request: &BulkRequest) -> anyhow::Result<BulkOutcome> {
         self.send_json(Method::POST, "/api/v1/jobs/bulk", request).await
+    }
+
+    pub(crate) async fn retry(&self, id: JobId) -> anyhow::Result<()> {
+        let _: serde_json::Value = self.post(&format!("/api/v1/jobs/{id}/retry")).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn doctor(&self) -> anyhow::Result<Diagnosis> {
+        self.get("/api/v1/doctor").await
+    }
+
+    pub(crate) async fn failures(&self, query: &FailuresQuery) -> anyhow::Result<Failures> {
+        self.get(&with_query("/api/v1/failures", query)?).await
+    }
+
+    pub(crate) async fn audit(&self, query: &AuditQuery) -> anyhow::Result<AuditPage> {
+        self.get(&with_query("/api/v1/audit", query)?).await
+    }
+
+    pub(crate) async fn shares(
+        &self,
+        minutes: u32,
+        limit: u32,
+        sort: &str,
+        search: Option<&str>,
+    ) -> anyhow::Result<SharesView> {
+        let query = serde_json::json!({ "minutes": minutes, "limit": limit, "sort": sort, "search": search });
+        self.get(&with_query("/api/v1/shares", &query)?).await
     }
 
     pub(crate) async fn summary(&self) -> anyhow::Result<Summary> {

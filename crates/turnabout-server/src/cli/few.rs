@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use turnabout::Jobs;
 
 use super::global::{self, Global};
 use super::{Cli, print};
@@ -15,6 +16,16 @@ use crate::config::value::quoted;
 pub(crate) struct Completions {
     /// For which shell
     shell: clap_complete::Shell,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Migrate {
+    /// Only say which version the tables have; the exit code is 1 if they are not up to date
+    #[arg(long)]
+    status: bool,
+    /// Only say what would be done
+    #[arg(long)]
+    dry_run: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -59,19 +70,52 @@ pub(crate) fn token(args: &MakeToken) -> anyhow::Result<ExitCode> {
             let _ = write!(entry, "\n{key} = {}", quoted(value));
         }
     }
-    eprintln!("\nThat is the token; it is not shown again. Put this into the server's configuration:\n\n{entry}");
+    crate::cli::note!(
+        "\nThat is the token; it is not shown again. Put this into the server's configuration:\n\n{entry}"
+    );
     Ok(ExitCode::SUCCESS)
 }
 
 /// `turnabout migrate`: brings the tables up to date, as every start does; here before the rest of an update.
-pub(crate) async fn migrate(global: &Global) -> anyhow::Result<ExitCode> {
+pub(crate) async fn migrate(global: &Global, args: &Migrate) -> anyhow::Result<ExitCode> {
     global.no_server("migrate")?;
     let config = global.read()?;
-    drop(global::open(&config).await?);
-    print::out(&format!(
-        "the tables in {} are up to date",
-        config.store.database.shown()
-    ))?;
+    let place = config.store.database.shown();
+    let status = async || {
+        Jobs::open(&config.store.database.0)
+            .schema(&config.store.schema)
+            .status()
+            .await
+    };
+    let before = status().await?;
+    let words = |version: i64| match version {
+        0 => "no tables".to_owned(),
+        version => format!("tables of version {version}"),
+    };
+    if args.status || args.dry_run {
+        let what = if before.found > before.known {
+            format!("; this program knows versions up to {}: use a newer one", before.known)
+        } else if before.found == before.known {
+            ", which are up to date".to_owned()
+        } else {
+            format!("; `turnabout migrate` brings them to version {}", before.known)
+        };
+        print::out(&format!("{place} has {}{what}", words(before.found)))?;
+        // A script can ask whether there is something to do.
+        let done = before.found == before.known || args.dry_run;
+        return Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    drop(global::open(&config, true).await?);
+    let after = status().await?;
+    print::out(&if before.found == after.found {
+        format!("{place} has {}, which are up to date", words(after.found))
+    } else {
+        format!(
+            "{place} had {}, and has {} now, which are up to date",
+            words(before.found),
+            words(after.found)
+        )
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

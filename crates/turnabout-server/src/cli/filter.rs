@@ -67,7 +67,7 @@ fn state(text: &str) -> Result<String, String> {
 }
 
 /// A moment, or how long ago it was.
-fn moment(text: &str) -> Result<Timestamp, String> {
+pub(super) fn moment(text: &str) -> Result<Timestamp, String> {
     if let Ok(moment) = text.parse() {
         return Ok(moment);
     }

@@ -55,7 +55,11 @@ impl Global {
     pub(crate) async fn client_or_new(&self) -> anyhow::Result<Client> {
         match &self.server {
             Some(server) => self.remote(server),
-            None => local(&open(&self.read()?).await?),
+            None => {
+                let config = self.read()?;
+                let new = is_new_file(&config);
+                local(&open(&config, new).await?)
+            }
         }
     }
 
@@ -91,30 +95,49 @@ impl Global {
     }
 }
 
+/// Who runs this command, for the audit log.
+fn user() -> String {
+    let name = ["SUDO_USER", "USER", "LOGNAME"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok());
+    let name = name.filter(|name| !name.is_empty() && !name.contains('\0'));
+    format!("{} on the command line", name.as_deref().unwrap_or("someone"))
+}
+
 /// The API on these jobs, without a socket.
 pub(crate) fn local(jobs: &Jobs) -> anyhow::Result<Client> {
     let settings = ApiSettings {
         max_body: usize::MAX,
         // Whoever waits can stop waiting.
         timeout: Duration::from_hours(24),
+        nobody: user(),
         ..ApiSettings::default()
     };
     Ok(Client::Local(Server::new(jobs, settings).inside()?))
 }
 
-/// Opens the store; a file is made if it does not exist.
-pub(crate) async fn open(config: &Config) -> anyhow::Result<Jobs> {
+/// Opens the store; a file is made if it does not exist, and tables are, if that is allowed.
+pub(crate) async fn open(config: &Config, migrate: bool) -> anyhow::Result<Jobs> {
     let store = &config.store;
     let max_args = usize::try_from(store.max_arguments.0).unwrap_or(usize::MAX);
     Ok(Jobs::open(&store.database.0)
         .retention(store.retention)
+        .audit_retention(store.audit_retention)
+        .migrate(migrate)
         .schema(&store.schema)
         .connections(store.connections)
         .max_args(max_args)
         .await?)
 }
 
-/// Opens the store, if it exists.
+/// Whether the jobs are in a file that does not exist yet. Making it hides nothing: it would be made by whoever comes first.
+fn is_new_file(config: &Config) -> bool {
+    let StoreUrl(url) = &config.store.database;
+    let file = url.strip_prefix("sqlite://");
+    url == "sqlite::memory:" || file.is_some_and(|file| !Path::new(file).exists())
+}
+
+/// Opens the store, if it exists. Tables are left as they are: whoever only looks, or changes a job, migrates nothing.
 async fn open_existing(config: &Config) -> anyhow::Result<Jobs> {
     let StoreUrl(url) = &config.store.database;
     if let Some(file) = url.strip_prefix("sqlite://")
@@ -125,5 +148,5 @@ async fn open_existing(config: &Config) -> anyhow::Result<Jobs> {
             "there is no file {file}; start `turnabout serve` here, or say where the jobs are with --database or --server"
         );
     }
-    open(config).await
+    open(config, false).await
 }

@@ -21,6 +21,9 @@ pub(crate) struct Group {
     max_unfinished: Option<Limit>,
     #[command(flatten)]
     pausing: Pausing,
+    /// Why: for whoever finds it later
+    #[arg(long)]
+    note: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -61,16 +64,26 @@ pub(crate) async fn run(global: &Global, args: Group) -> anyhow::Result<ExitCode
         max_running: args.max_running,
         max_unfinished: args.max_unfinished,
         paused: args.pausing.paused(),
+        note: None,
     };
     let client = global.client().await?;
     let text = if change == GroupChange::default() {
+        if args.note.is_some() {
+            anyhow::bail!("a note says why something is changed; say what, too");
+        }
         let group = client.group(&args.name).await?;
         if args.json {
             print::json(&group)?
         } else {
-            print::facts(numbers(&group).into_iter().chain(settings(&set(group))))
+            let by = group.set.clone();
+            let by = by.map(|by| ("set by", print::set_by(&by)));
+            print::facts(numbers(&group).into_iter().chain(settings(&set(group))).chain(by))
         }
     } else {
+        let change = GroupChange {
+            note: args.note.clone(),
+            ..change
+        };
         let group = client.set_group(&args.name, &change).await?;
         if args.json {
             print::json(&group)?

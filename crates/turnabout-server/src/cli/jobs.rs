@@ -47,7 +47,7 @@ pub(crate) async fn run(global: &Global, args: ListJobs) -> anyhow::Result<ExitC
     if args.json {
         print::out(&print::json(&page)?)?;
     } else if page.jobs.is_empty() {
-        eprintln!("no jobs");
+        crate::cli::note!("no jobs");
     } else {
         let head = ["ID", "TASK", "GROUP", "PRIORITY", "SUBMITTED", "STATE"];
         print::out(&print::table(head, page.jobs.iter().map(row)))?;
@@ -56,10 +56,10 @@ pub(crate) async fn run(global: &Global, args: ListJobs) -> anyhow::Result<ExitC
         && !args.json
     {
         let more = if count.more { " at least" } else { "" };
-        eprintln!("{}{more} in all", count.jobs);
+        crate::cli::note!("{}{more} in all", count.jobs);
     }
     if let Some(next) = page.next {
-        eprintln!("there are more: --before {next}");
+        crate::cli::note!("there are more: --before {next}");
     }
     Ok(ExitCode::SUCCESS)
 }

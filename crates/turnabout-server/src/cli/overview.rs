@@ -116,7 +116,7 @@ pub(crate) async fn executors(global: &Global, args: Overview) -> anyhow::Result
         return Ok(ExitCode::SUCCESS);
     }
     if executors.executors.is_empty() {
-        eprintln!("no executors; start one with `turnabout serve`");
+        crate::cli::note!("no executors; start one with `turnabout serve`");
         return Ok(ExitCode::SUCCESS);
     }
     let head = ["NAME", "ID", "SLOTS", "HELD", "QUEUES", "TASKS", "VERSION", "SEEN", ""];

@@ -17,6 +17,15 @@ pub(super) fn out(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Writes a line to standard error. That nobody can read it (`2>/dev/full`, or a reader that has gone) is no reason to fail.
+macro_rules! note {
+    ($($part:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($part)*);
+    }};
+}
+pub(crate) use note;
+
 /// As JSON, for people who read it too.
 pub(super) fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(value)?)
@@ -94,6 +103,12 @@ pub(super) fn facts(facts: impl IntoIterator<Item = (&'static str, String)>) -> 
 /// A limit, or that there is none.
 pub(super) fn limit(jobs: Option<u32>) -> String {
     jobs.map_or_else(|| "none".to_owned(), |jobs| jobs.to_string())
+}
+
+/// Who has set something, when, and why.
+pub(super) fn set_by(set: &crate::api::types::SetBy) -> String {
+    let note = set.note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
+    format!("{}, {} ago{note}", set.by, ago(Some(set.at)))
 }
 
 /// Whether someone has paused it.

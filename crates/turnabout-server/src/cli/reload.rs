@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio_util::sync::CancellationToken;
+use turnabout::store::audit::Deed;
 use turnabout::{Executor, ExecutorHandle, Jobs};
 
 use super::serve;
 use super::signals::Hangups;
+use super::webhooks::Webhooks;
 use crate::api::Control;
 use crate::config::{Config, Origin, Sources};
 use crate::tasks;
@@ -25,6 +27,8 @@ pub(super) struct Reloader {
     pub(super) config: Config,
     pub(super) jobs: Jobs,
     pub(super) executor: Option<Arc<ExecutorHandle>>,
+    /// The executors of webhooks.
+    pub(super) webhooks: Webhooks,
     /// The API beside it, if there is one.
     pub(super) control: Option<Control>,
     pub(super) hangups: Hangups,
@@ -64,9 +68,18 @@ impl Reloader {
                     seen = now;
                 }
             }
-            match self.reload().await {
-                Ok(()) => tracing::info!("the configuration was read again"),
-                Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
+            let refused = match self.reload().await {
+                Ok(()) => {
+                    tracing::info!("the configuration was read again");
+                    None
+                }
+                Err(error) => {
+                    tracing::error!("the configuration stays as it was: {error:#}");
+                    Some(format!("{error:#}"))
+                }
+            };
+            if let Some(control) = &self.control {
+                control.reloaded(refused);
             }
         }
     }
@@ -83,7 +96,9 @@ impl Reloader {
         let change = change.transpose()?;
         if let Some(executor) = &self.executor {
             let known = tasks::add_all(Executor::new(&self.jobs), &new)?;
+            Webhooks::check(&self.jobs, &new)?;
             executor.replace_tasks(known).await?;
+            self.webhooks.serve(&self.jobs, &new, &executor.health().name).await?;
         }
         apply(&self.jobs, &new, &self.config).await?;
         if let Some(change) = change {
@@ -131,7 +146,19 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
         if said("paused") {
             set = if wanted.paused { set.pause() } else { set.resume() };
         }
-        set.await?;
+        let before = jobs.settings().await?.group(name);
+        let after = set.await?;
+        if before != after {
+            note(
+                jobs,
+                "set-group",
+                format!("group:{name}"),
+                Some(name),
+                format!("{before:?}"),
+                format!("{after:?}"),
+            )
+            .await?;
+        }
     }
     let mut names: Vec<&String> = new.tasks.keys().chain(former.tasks.keys()).collect();
     names.sort_unstable();
@@ -149,9 +176,43 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
         if said("paused") {
             set = if wanted.paused { set.pause() } else { set.resume() };
         }
-        set.await?;
+        let before = jobs.settings().await?.task(name);
+        let after = set.await?;
+        if before != after {
+            note(
+                jobs,
+                "set-task",
+                format!("task:{name}"),
+                None,
+                format!("{before:?}"),
+                format!("{after:?}"),
+            )
+            .await?;
+        }
     }
     declare(jobs, new, former).await
+}
+
+/// Writes down what the configuration file has changed.
+async fn note(
+    jobs: &Jobs,
+    action: &str,
+    target: String,
+    group: Option<&str>,
+    before: String,
+    after: String,
+) -> turnabout::Result<()> {
+    let deed = Deed {
+        by: "the configuration file".to_owned(),
+        role: "configuration".to_owned(),
+        action: action.to_owned(),
+        target: Some(target),
+        group: group.map(ToOwned::to_owned),
+        before: Some(before),
+        after: Some(after),
+        ..Deed::default()
+    };
+    jobs.audit().add(deed).await
 }
 
 /// Declares the schedules of the file. A file that never had any says nothing about schedules: several servers may share a

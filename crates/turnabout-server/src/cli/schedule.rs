@@ -147,7 +147,7 @@ async fn list(client: &Client, args: List) -> anyhow::Result<String> {
         return Ok("no schedules; `turnabout schedule set NAME --task TASK --at EXPRESSION` makes one".to_owned());
     }
     if page.next.is_some() {
-        eprintln!("there are more; --limit shows up to 1000, --group and --task choose");
+        crate::cli::note!("there are more; --limit shows up to 1000, --group and --task choose");
     }
     let head = [
         "NAME", "TASK", "WHEN", "NEXT", "LAST", "STATE", "GROUP", "OWNER", "BY HAND",

@@ -11,8 +11,9 @@ use super::global::{self, Global};
 use super::logging;
 use super::reload::{self, Reloader};
 use super::signals::{Hangups, Signals};
+use super::webhooks::Webhooks;
 use crate::api::{ApiSettings, Bound, Server};
-use crate::config::{Config, Flags};
+use crate::config::{Config, Flags, Migrate};
 use crate::tasks::{self, Checks};
 
 /// The exit code by which shells know that a program was interrupted.
@@ -53,6 +54,8 @@ impl From<RunExecutor> for Serve {
 struct Parts {
     jobs: Jobs,
     executor: Option<Arc<ExecutorHandle>>,
+    /// The executors of webhooks beside it.
+    webhooks: Webhooks,
     api: Option<Bound>,
     /// Cancelled by a caller of the API who wants the program to end.
     stop: CancellationToken,
@@ -74,6 +77,7 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
     let Parts {
         jobs,
         executor,
+        webhooks,
         api,
         stop,
     } = parts;
@@ -104,6 +108,7 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
         config: config.clone(),
         jobs,
         executor: executor.clone(),
+        webhooks: webhooks.clone(),
         control,
         hangups,
         stop: stop.clone(),
@@ -120,7 +125,8 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
     reloading.abort();
     let shutdown = async {
         if let Some(executor) = executor {
-            executor.shutdown(config.executor.shutdown_deadline).await;
+            let deadline = config.executor.shutdown_deadline;
+            tokio::join!(executor.shutdown(deadline), webhooks.shutdown(deadline));
         }
     };
     tokio::select! {
@@ -140,7 +146,7 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
 }
 
 async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
-    let jobs = global::open(config).await?;
+    let jobs = global::open(config, config.store.migrate == Migrate::Auto).await?;
     reload::apply(&jobs, config, &Config::default()).await?;
     let stop = CancellationToken::new();
     // First what can be refused, so that nothing is registered in vain.
@@ -159,14 +165,17 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
         None => None,
     };
     let mut handle = None;
+    let webhooks = Webhooks::default();
     if !args.no_executor {
         let executor = Arc::new(executor(&jobs, config)?.start().await?);
+        webhooks.serve(&jobs, config, &executor.health().name).await?;
         api = api.map(|api| api.executor(&executor));
         handle = Some(executor);
     }
     Ok(Parts {
         jobs,
         executor: handle,
+        webhooks,
         api,
         stop,
     })
@@ -181,16 +190,22 @@ pub(super) fn api_settings(config: &Config, executor: bool) -> anyhow::Result<Ap
     Ok(settings)
 }
 
-/// An executor as the configuration says.
-fn executor(jobs: &Jobs, config: &Config) -> anyhow::Result<Executor> {
+/// An executor with what the configuration says of all of them.
+pub(super) fn plain(jobs: &Jobs, config: &Config) -> Executor {
     let settings = &config.executor;
-    let mut executor = Executor::new(jobs)
-        .queues(&settings.queues)
-        .scheme(&settings.counting_scheme.0)
-        .fairness(settings.fairness)
+    Executor::new(jobs)
         .lease(settings.heartbeat, settings.lease)
         .grace(settings.grace + REAPING)
         .wake_up(settings.wakeup_period)
+}
+
+/// An executor as the configuration says.
+fn executor(jobs: &Jobs, config: &Config) -> anyhow::Result<Executor> {
+    let settings = &config.executor;
+    let mut executor = plain(jobs, config)
+        .queues(&settings.queues)
+        .scheme(&settings.counting_scheme.0)
+        .fairness(settings.fairness)
         .log_limits(LogLimits {
             buffer: settings.log_buffer_size as usize,
             line: settings.log_line_length as usize,

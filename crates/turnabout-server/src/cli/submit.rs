@@ -85,9 +85,17 @@ pub(crate) async fn run(global: &Global, args: Submit) -> anyhow::Result<ExitCod
         waiting: Vec::new(),
         bytes: 0,
         seen: 0,
+        only_check: false,
     };
     match &args.file {
         Some(file) => {
+            // What can be read twice is read to its end first: of a file with a mistake in it nothing is stored.
+            if file != "-" && std::fs::metadata(file).is_ok_and(|data| data.is_file()) {
+                let source = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
+                sender.only_check = true;
+                sender.file(BufReader::new(source), &said).await?;
+                (sender.only_check, sender.seen) = (false, 0);
+            }
             let source: Box<dyn Read> = if file == "-" {
                 Box::new(std::io::stdin().lock())
             } else {
@@ -181,6 +189,8 @@ struct Sender<'a> {
     bytes: usize,
     /// How many jobs were sent before those.
     seen: usize,
+    /// Whether jobs are only read, and not sent.
+    only_check: bool,
 }
 
 impl Sender<'_> {
@@ -201,10 +211,7 @@ impl Sender<'_> {
                     }
                     // What people write may go on in the next line.
                     Err(error) if error.is_eof() && !ended => {}
-                    Err(error) => bail!(
-                        "line {number} is not JSON: {error}; {} jobs were read before it",
-                        self.total()
-                    ),
+                    Err(error) => bail!("line {number} is not JSON: {error}; {}", self.stored()),
                 }
             }
             if ended {
@@ -213,8 +220,13 @@ impl Sender<'_> {
         }
     }
 
-    fn total(&self) -> usize {
-        self.seen + self.waiting.len()
+    /// What is in the store so far, for whoever mends the file and begins again.
+    fn stored(&self) -> String {
+        if self.only_check || self.seen == 0 {
+            "nothing was stored".to_owned()
+        } else {
+            format!("the first {} jobs were sent before, and the others were not", self.seen)
+        }
     }
 
     async fn value(&mut self, value: Box<RawValue>, said: &Said, number: usize) -> anyhow::Result<()> {
@@ -225,7 +237,10 @@ impl Sender<'_> {
         };
         for job in list {
             let Ok(own) = serde_json::from_str::<Said>(job.get()) else {
-                bail!("line {number} holds something that is not a job, {{\"task\": .., \"args\": ..}}");
+                bail!(
+                    "line {number} holds something that is not a job, {{\"task\": .., \"args\": ..}}; {}",
+                    self.stored()
+                );
             };
             let mut job = said.clone();
             job.extend(own);
@@ -235,6 +250,10 @@ impl Sender<'_> {
     }
 
     async fn push(&mut self, job: &Said) -> anyhow::Result<()> {
+        if self.only_check {
+            self.seen += 1;
+            return Ok(());
+        }
         let text = serde_json::to_string(job)?;
         if self.bytes + text.len() > BATCH_BYTES || self.waiting.len() >= BATCH {
             self.flush().await?;
@@ -275,7 +294,7 @@ impl Sender<'_> {
             if self.json {
                 print::out(&serde_json::to_string(outcome)?)?;
             } else {
-                eprintln!("job {number} was refused: {problem}");
+                crate::cli::note!("job {number} was refused: {problem}");
             }
         }
         if let Some(id) = outcome.id {
@@ -303,7 +322,9 @@ async fn warn_of_unknown(client: &Client, ids: &[JobId]) {
     }
     if explained.known {
         if explained.silent.is_some() {
-            eprintln!("those who take such jobs were not heard of for a while; `turnabout executors` lists them");
+            crate::cli::note!(
+                "those who take such jobs were not heard of for a while; `turnabout executors` lists them"
+            );
         }
         return;
     }
@@ -318,5 +339,5 @@ async fn warn_of_unknown(client: &Client, ids: &[JobId]) {
             format!(" (known tasks: {})", tasks.join(", "))
         }
     };
-    eprintln!("no executor takes such jobs at present{known}; the job waits until one does");
+    crate::cli::note!("no executor takes such jobs at present{known}; the job waits until one does");
 }

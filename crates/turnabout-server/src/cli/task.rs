@@ -19,6 +19,9 @@ pub(crate) struct Task {
     max_running: Option<Limit>,
     #[command(flatten)]
     pausing: Pausing,
+    /// Why: for whoever finds it later
+    #[arg(long)]
+    note: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -31,7 +34,7 @@ pub(crate) async fn list(global: &Global, args: Overview) -> anyhow::Result<Exit
         return Ok(ExitCode::SUCCESS);
     }
     if tasks.tasks.is_empty() {
-        eprintln!("no tasks yet; an executor makes them known, start one with `turnabout serve`");
+        crate::cli::note!("no tasks yet; an executor makes them known, start one with `turnabout serve`");
         return Ok(ExitCode::SUCCESS);
     }
     let head = [
@@ -71,9 +74,13 @@ pub(crate) async fn run(global: &Global, args: Task) -> anyhow::Result<ExitCode>
     let change = TaskChange {
         max_running: args.max_running,
         paused: args.pausing.paused(),
+        note: None,
     };
     let client = global.client().await?;
     if change == TaskChange::default() {
+        if args.note.is_some() {
+            anyhow::bail!("a note says why something is changed; say what, too");
+        }
         let task = client.task(&args.name).await?;
         print::out(&if args.json {
             print::json(&task)?
@@ -82,6 +89,10 @@ pub(crate) async fn run(global: &Global, args: Task) -> anyhow::Result<ExitCode>
         })?;
         return Ok(ExitCode::SUCCESS);
     }
+    let change = TaskChange {
+        note: args.note.clone(),
+        ..change
+    };
     let set = client.set_task(&args.name, &change).await?;
     print::out(&if args.json {
         print::json(&set)?
@@ -93,7 +104,7 @@ pub(crate) async fn run(global: &Global, args: Task) -> anyhow::Result<ExitCode>
         ])
     })?;
     if !set.published {
-        eprintln!(
+        crate::cli::note!(
             "no executor has made a task `{}` known yet; if that is a mistake, `turnabout tasks` lists those that are",
             print::one_line(&set.task)
         );

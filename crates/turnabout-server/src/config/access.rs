@@ -43,6 +43,7 @@ impl Config {
             dashboard: api.dashboard,
             prefix: prefix(api)?,
             links: links(&self.links)?,
+            nobody: ApiSettings::default().nobody,
             status_only: false,
         })
     }

@@ -74,6 +74,10 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
         if let Err(error) = super::access::webhook(name, hook) {
             complain(&format!("webhooks.{name}"), error.to_string());
         }
+        if hook.max_running == 0 {
+            let message = "0 would never let a message go".to_owned();
+            complain(&format!("webhooks.{name}.max-running"), message);
+        }
     }
     for (name, schedule) in &config.schedules {
         if let Err(error) = schedule.declared(name) {

@@ -252,6 +252,16 @@ choice! {
 }
 
 choice! {
+    /// Who makes tables and brings them up to date.
+    Migrate {
+        /// Whoever runs jobs.
+        Auto = "auto",
+        /// Only `turnabout migrate`.
+        Manual = "manual",
+    }
+}
+
+choice! {
     /// How JWTs are signed.
     JwtSigned {
         /// By a secret that both sides know.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use turnabout::{Fairness, Missed, Overlap, Priority};
 
-use super::kinds::{ExitCodes, JwtSigned, LogFormat, ResultFrom, Scheme, Secret, Size, Stdin, StoreUrl};
+use super::kinds::{ExitCodes, JwtSigned, LogFormat, Migrate, ResultFrom, Scheme, Secret, Size, Stdin, StoreUrl};
 use super::section::section;
 use super::value::Inherit;
 
@@ -18,6 +18,10 @@ section! {
         database: StoreUrl = StoreUrl("sqlite://turnabout.db".to_owned()), flag "database";
         /// How long jobs are kept after they have ended. "0 seconds": they are deleted at once.
         retention: Duration = Duration::from_hours(30 * 24);
+        /// How long the audit log is kept: who did what, and when.
+        audit_retention: Duration = Duration::from_hours(365 * 24);
+        /// Who makes tables and brings them up to date: "auto" (`serve`, `executor` and `migrate`), or "manual" (only `migrate`).
+        migrate: Migrate = Migrate::Auto;
         /// The schema that the tables are in (`PostgreSQL`).
         schema: String = "turnabout".to_owned();
         /// How many connections to `PostgreSQL` are open at the most, 4 or more: one listens, one is for heartbeats.
@@ -135,7 +139,8 @@ section! {
 section! {
     /// A webhook: an address that is told what becomes of jobs, by POST, signed (Turnabout-Signature, HMAC-SHA256). Each
     /// event is a job of its own, of the task `webhook:NAME` in the group `webhooks` (which is the server's: no token can
-    /// be for it), and is retried like any other.
+    /// be for it), and is retried like any other. Messages have slots of their own for each receiver: one that hangs delays
+    /// nobody's jobs, and no other receiver's messages.
     Webhook {
         /// The address.
         url: String = String::new(), like "\"https://app.example.org/turnabout\"", live true;
@@ -148,6 +153,10 @@ section! {
         /// Which events: "submitted", "stuck" (an attempt has failed and will be tried again; if that is at once, it may not be
         /// told), "final" (a job has ended).
         on: Vec<String> = vec!["final".to_owned()], live true;
+        /// How long a receiver may take to answer; then the message is tried again later.
+        time_limit: Duration = Duration::from_secs(30), live true;
+        /// So many messages are on their way to it at a time, from each server.
+        max_running: u32 = 4;
     }
 }
 

@@ -78,6 +78,7 @@ pub(crate) fn arguments_that_make_no_sense_fail_for_good_and_say_why(place: &Pla
 }
 
 pub(crate) fn a_waiting_job_says_why_it_waits_and_can_be_cancelled(place: &Place) {
+    place.ask(&["migrate"]);
     let id = place.ask(&["submit", "sleep", "--group", "acme", "--unique", "nap"]);
     let again = place.ask_json(&["submit", "sleep", "--group", "acme", "--unique", "nap", "--json"]);
     assert_eq!(

@@ -276,11 +276,10 @@ pub(crate) fn jobs_are_listed_counted_and_changed_by_filter(place: &Place) {
         .problem(400, "invalid");
 
     let bulk = |action: &str, filter: Value, dry: bool| {
-        api.post(
-            "/api/v1/jobs/bulk",
-            &json!({ "action": action, "filter": filter, "dry_run": dry }),
-        )
-        .with(200)
+        let mut request = json!({ "action": action, "dry_run": dry });
+        let name = if filter == json!({}) { "all" } else { "filter" };
+        request[name] = if name == "all" { json!(true) } else { filter };
+        api.post("/api/v1/jobs/bulk", &request).with(200)
     };
     // Those that someone has picked, as far as they can be.
     let picked = |of: &[String]| json!({ "ids": of.join(","), "owner": "ada" });
@@ -389,7 +388,7 @@ pub(crate) fn the_whole_is_seen_at_a_glance(place: &Place) {
     }
     assert!(!numbers.contains("group="), "groups are not numbered unless asked for");
 
-    api.post("/api/v1/jobs/bulk", &json!({ "action": "cancel", "filter": {} }))
+    api.post("/api/v1/jobs/bulk", &json!({ "action": "cancel", "all": true }))
         .with(200);
     api.ended(&long);
     assert_eq!(api.post("/api/v1/shutdownAndExit", &Value::Null).status, 202);

@@ -82,6 +82,7 @@ pub(crate) fn jobs_are_submitted_from_a_file_and_from_standard_input(place: &Pla
         .map(|n| json!({ "task": "sleep", "args": { "seconds": 0 }, "group": format!("g{}", n % 7) }))
         .collect();
     let file = place.write("jobs.jsonl", &lines);
+    place.ask(&["migrate"]);
     let ids = place.ask(&["submit", "--file", &file]);
     assert_eq!(ids.lines().count(), 1200);
 
@@ -120,12 +121,13 @@ pub(crate) fn jobs_are_submitted_from_a_file_and_from_standard_input(place: &Pla
         let job = place.ask_json(&["show", told["id"].as_str().expect("an id"), "--json"]);
         assert_eq!((&job["group"], &job["priority"]), (&json!(group), &json!("low")));
     }
+    // Of a file with a mistake in it nothing is stored, so that it can be mended and sent again.
     place.file("bad.jsonl", "{\"task\": \"sleep\"}\n{\"task\": sleep}\n");
-    assert!(
-        place
-            .complaint(&["submit", "--file", "bad.jsonl"])
-            .contains("line 2 is not JSON")
-    );
+    let before = place.ask_json(&["summary", "--json"]);
+    let complaint = place.complaint(&["submit", "--file", "bad.jsonl"]);
+    assert!(complaint.contains("line 2 is not JSON"), "{complaint}");
+    assert!(complaint.contains("nothing was stored"), "{complaint}");
+    assert_eq!(place.ask_json(&["summary", "--json"])["tasks"], before["tasks"]);
     // One that cannot be understood does not touch the others.
     place.file(
         "odd.jsonl",

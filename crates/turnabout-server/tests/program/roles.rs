@@ -105,6 +105,7 @@ pub(crate) fn a_group_sees_and_changes_nothing_of_another_and_neither_does_an_ow
             ("DELETE", "", ""),
             ("POST", "/cancel", ""),
             ("POST", "/restart", ""),
+            ("POST", "/retry", ""),
             ("PUT", "/priority", r#"{"priority":"low"}"#),
             ("GET", "/logs", ""),
             ("GET", "/logs?follow=true", ""),
@@ -130,12 +131,13 @@ pub(crate) fn a_group_sees_and_changes_nothing_of_another_and_neither_does_an_ow
     );
 
     // All that match means: all of one's own.
+    let all = |caller: &Caller| caller.post("/api/v1/jobs/bulk", &json!({ "action": "cancel", "all": true }));
     let bulk = |caller: &Caller, filter: Value| {
         caller.post("/api/v1/jobs/bulk", &json!({ "action": "cancel", "filter": filter }))
     };
-    assert_eq!(bulk(&blue, json!({})).with(200)["changed"], 1);
+    assert_eq!(all(&blue).with(200)["changed"], 1);
     bulk(&blue, json!({ "group": "acme" })).problem(403, "forbidden");
-    assert_eq!(bulk(&ada, json!({})).with(200)["changed"], 1);
+    assert_eq!(all(&ada).with(200)["changed"], 1);
     assert_eq!(chief.get(&format!("/api/v1/jobs/{his}")).with(200)["state"], "waiting");
     let sum = |caller: &Caller| {
         let summary = caller.get("/api/v1/summary").with(200);

@@ -2,7 +2,9 @@
 
 use super::list::List;
 use crate::error::{Error, Result};
-use crate::job::{JobId, State};
+use jiff::Timestamp;
+
+use crate::job::{Job, JobId, Priority, State};
 use crate::lifecycle::{Event, Refusal};
 use crate::store::{Changed, Which};
 
@@ -18,6 +20,10 @@ pub enum Bulk {
     Restart,
     /// Those that have ended are forgotten.
     Delete,
+    /// Those that are parked (stuck, or delayed) are ready at once. Their attempts count as before.
+    Retry,
+    /// Those that wait or are stuck become more or less urgent.
+    Priority(Priority),
 }
 
 /// What came of it.
@@ -30,14 +36,17 @@ pub struct BulkDone {
     pub skipped: u64,
     /// Whether there may be more: `limit` was reached.
     pub more: bool,
+    /// Go on before this one, if there may be more: no job is changed twice then.
+    pub next: Option<JobId>,
 }
 
 impl Bulk {
     /// Which states allow it.
-    fn allows(self, state: State) -> bool {
+    pub fn allows(self, state: State) -> bool {
         match self {
             Self::Cancel => !state.is_final(),
             Self::Restart | Self::Delete => state.is_final(),
+            Self::Retry | Self::Priority(_) => matches!(state, State::Waiting | State::Stuck),
         }
     }
 
@@ -46,7 +55,19 @@ impl Bulk {
             Self::Cancel => Event::Cancel,
             Self::Restart => Event::Restart,
             Self::Delete => Event::Delete,
+            Self::Retry => Event::Promote,
+            Self::Priority(priority) => Event::Reprioritise(priority),
         }
+    }
+
+    /// Whether a job that matches was there at that moment: neither submitted since, nor ended since.
+    fn covers(self, job: &Job, begun: Timestamp) -> bool {
+        let since = match self {
+            Self::Cancel | Self::Retry | Self::Priority(_) => Some(job.submitted),
+            Self::Restart | Self::Delete => job.finished,
+        };
+        let parked = self != Self::Retry || job.lane.is_none();
+        parked && since.is_none_or(|since| since <= begun)
     }
 }
 
@@ -69,22 +90,33 @@ impl List {
         }
     }
 
-    /// Does the same to all jobs that match, on all pages, newest first, up to about `limit` of them.
+    /// Does the same to all jobs that match now, on all pages, newest first, up to about `limit` of them. Each is changed
+    /// once, whatever becomes of it meanwhile.
     pub async fn bulk(self, bulk: Bulk, limit: u32) -> Result<BulkDone> {
+        let now = self.jobs.insight().moment();
+        self.bulk_since(bulk, limit, now).await
+    }
+
+    /// As [`List::bulk`], for a part of something that was begun earlier: what came or ended since is left alone.
+    pub async fn bulk_since(self, bulk: Bulk, limit: u32, begun: Timestamp) -> Result<BulkDone> {
         let mut done = BulkDone::default();
         let Some(list) = self.allowing(bulk) else {
             return Ok(done);
         };
+        let mut seen = 0;
         let mut list = list.limit(PORTION.clamp(1, limit.max(1)));
         loop {
             let page = list.clone().await?;
-            let ids: Vec<JobId> = page.jobs.iter().map(|job| job.id).collect();
+            let covered = page.jobs.iter().filter(|job| bulk.covers(job, begun));
+            let ids: Vec<JobId> = covered.map(|job| job.id).collect();
+            seen += page.jobs.len() as u64;
             if !ids.is_empty() {
                 list.bulk_change(ids, bulk.event(), &mut done).await?;
             }
             let Some(next) = page.next else { return Ok(done) };
-            if done.changed + done.skipped >= u64::from(limit) {
+            if seen >= u64::from(limit) {
                 done.more = true;
+                done.next = Some(next);
                 return Ok(done);
             }
             list = list.before(next);

@@ -1,14 +1,18 @@
 //! Why a job waits, in plain words.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::predict::Predicted;
 use crate::clock::until;
 use crate::group::Cap;
 use crate::job::{Job, Lane, State};
 use crate::store::Standpoint;
+use crate::store::insight::Held;
+use crate::store::overview::Member;
 
 /// Why a job waits. Printed, it is a few plain sentences.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +36,28 @@ pub struct Explanation {
     pub known: bool,
     /// For how long none of those was heard of, if it is so long that they may be gone.
     pub silent: Option<Duration>,
+    /// Slots of the executors that would take it, ..
+    pub slots: u64,
+    /// .. and how many jobs these executors hold.
+    pub held: u64,
+    /// If all these slots are taken: by which groups, the most first.
+    pub taken_by: Vec<Holder>,
+    /// When it will start, if things go on as they have. None: nobody can say.
+    pub predicted: Option<Predicted>,
 }
+
+/// Who holds slots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holder {
+    /// The group. None: others, whose names are nobody's business.
+    pub group: Option<String>,
+    /// How many jobs of it executors hold.
+    pub jobs: u64,
+}
+
+/// So many holders of slots are named.
+const HOLDERS: usize = 5;
 
 /// Executors are heard of every few seconds. After so long, unless they were set up to be slower, they are gone.
 const SILENT: Duration = Duration::from_secs(30);
@@ -58,8 +83,68 @@ impl Explanation {
                 .heard
                 .map(|heard| until(heard, now))
                 .filter(|silent| *silent >= SILENT),
+            slots: 0,
+            held: 0,
+            taken_by: Vec::new(),
+            predicted: None,
             job,
         }
+    }
+
+    /// Whether all slots are taken in which it could run, and by whom.
+    pub(super) fn look_at_slots(&mut self, executors: &[Member], held: &[Held], now: Timestamp) {
+        let (queue, task) = (&self.job.queue, &self.job.task);
+        let takes = |member: &&Member| {
+            member.info.queues.contains(queue)
+                && member.info.tasks.contains(task)
+                && !member.draining
+                && until(member.seen, now) < SILENT
+        };
+        let takers: Vec<&Member> = executors.iter().filter(takes).collect();
+        self.slots = takers.iter().map(|member| u64::from(member.info.slots)).sum();
+        self.held = takers.iter().map(|member| member.held).sum();
+        if self.slots == 0 || self.held < self.slots {
+            return;
+        }
+        let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
+        let here = |held: &&Held| takers.iter().any(|member| member.info.queues.contains(&held.queue));
+        for held in held.iter().filter(here) {
+            *groups.entry(&held.group).or_default() += held.jobs;
+        }
+        let holder = |(group, jobs): (&str, u64)| Holder {
+            group: Some(group.to_owned()),
+            jobs,
+        };
+        let mut holders: Vec<Holder> = groups.into_iter().map(holder).collect();
+        holders.sort_by(|a, b| b.jobs.cmp(&a.jobs).then_with(|| a.group.cmp(&b.group)));
+        let rest: u64 = holders.iter().skip(HOLDERS).map(|holder| holder.jobs).sum();
+        holders.truncate(HOLDERS);
+        if rest > 0 {
+            holders.push(Holder {
+                group: None,
+                jobs: rest,
+            });
+        }
+        self.taken_by = holders;
+    }
+
+    /// For those who may know about the job's own group only: others have no names.
+    pub fn without_others(mut self) -> Self {
+        let (own, others): (Vec<Holder>, Vec<Holder>) = self
+            .taken_by
+            .into_iter()
+            .partition(|holder| holder.group.as_ref() == Some(&self.job.group));
+        self.taken_by = own;
+        let jobs: u64 = others.iter().map(|holder| holder.jobs).sum();
+        if jobs > 0 {
+            self.taken_by.push(Holder { group: None, jobs });
+        }
+        self
+    }
+
+    /// Whether something has to change before it can start at all.
+    pub(super) fn is_kept(&self) -> bool {
+        self.group_paused || self.task_paused || !self.known || self.silent.is_some()
     }
 
     /// What keeps the job from being taken, whoever's turn it is.
@@ -91,6 +176,22 @@ impl Explanation {
             let silent = SignedDuration::from_secs(silent.as_secs() as i64);
             obstacles.push(format!(
                 "the executors that would take it were not heard of for {silent:#}"
+            ));
+        }
+        if !self.taken_by.is_empty() && obstacles.is_empty() && self.place.is_some() {
+            let by = self.taken_by.iter().map(|holder| match &holder.group {
+                Some(group) => format!("{} by `{group}`", holder.jobs),
+                None => format!("{} by other groups", holder.jobs),
+            });
+            let (slots, are) = if self.slots == 1 {
+                ("slot", "is")
+            } else {
+                ("slots", "are")
+            };
+            obstacles.push(format!(
+                "all {} {slots} that it could run in {are} taken: {}",
+                self.slots,
+                by.collect::<Vec<_>>().join(", ")
             ));
         }
         obstacles
@@ -134,6 +235,17 @@ impl fmt::Display for Explanation {
             let mut letters = obstacle.chars();
             let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
             write!(f, " {first}{}.", letters.as_str())?;
+        }
+        if let Some(Predicted {
+            earliest,
+            latest,
+            basis,
+        }) = &self.predicted
+        {
+            write!(
+                f,
+                " It will start between {earliest:.0} and {latest:.0}, if things go on as they have: {basis}."
+            )?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use super::Jobs;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::store::{Store, StoreOptions};
+use crate::store::{SchemaStatus, Store, StoreOptions};
 
 /// Arguments of a job are no longer, in bytes of JSON, unless said otherwise.
 pub(super) const MAX_ARGS: usize = 1 << 20;
@@ -35,6 +35,27 @@ impl Open {
     pub fn retention(mut self, retention: Duration) -> Self {
         self.options.retention = retention;
         self
+    }
+
+    /// How long the audit log is kept (a year unless said otherwise).
+    pub fn audit_retention(mut self, retention: Duration) -> Self {
+        self.options.audit_retention = retention;
+        self
+    }
+
+    /// Whether tables are made and brought up to date, if they are not (true unless said otherwise). With false it is an error
+    /// to open a store whose tables are older than this program.
+    pub fn migrate(mut self, migrate: bool) -> Self {
+        self.options.migrate = migrate;
+        self
+    }
+
+    /// How the tables of the store are, without opening it or changing anything.
+    pub async fn status(self) -> Result<SchemaStatus> {
+        match Place::of(&self.url)? {
+            Place::Sqlite(path) => sqlite_status(path).await,
+            Place::Postgres => postgres_status(&self.url, &self.options.schema).await,
+        }
     }
 
     /// The schema that the tables are in (`PostgreSQL` only; `turnabout` unless said otherwise).
@@ -144,6 +165,28 @@ async fn postgres(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>> {
 #[cfg(not(feature = "postgres"))]
 #[expect(clippy::unused_async, reason = "the same signature as with the feature")]
 async fn postgres(_: &str, _: StoreOptions) -> Result<Arc<dyn Store>> {
+    Err(switched_off("a PostgreSQL store", "postgres"))
+}
+
+#[cfg(feature = "sqlite")]
+async fn sqlite_status(path: &str) -> Result<SchemaStatus> {
+    crate::store::sqlite::SqliteStore::status(path).await
+}
+
+#[cfg(not(feature = "sqlite"))]
+#[expect(clippy::unused_async, reason = "the same signature as with the feature")]
+async fn sqlite_status(_: &str) -> Result<SchemaStatus> {
+    Err(switched_off("an SQLite store", "sqlite"))
+}
+
+#[cfg(feature = "postgres")]
+async fn postgres_status(url: &str, schema: &str) -> Result<SchemaStatus> {
+    crate::store::postgres::PostgresStore::status(url, schema).await
+}
+
+#[cfg(not(feature = "postgres"))]
+#[expect(clippy::unused_async, reason = "the same signature as with the feature")]
+async fn postgres_status(_: &str, _: &str) -> Result<SchemaStatus> {
     Err(switched_off("a PostgreSQL store", "postgres"))
 }
 

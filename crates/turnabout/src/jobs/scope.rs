@@ -106,7 +106,7 @@ impl ScopedJobs {
     /// See [`Jobs::explain`].
     pub async fn explain(&self, id: JobId) -> Result<Explanation> {
         self.check(id).await?;
-        self.jobs.explain(id).await
+        Ok(self.jobs.explain(id).await?.without_others())
     }
 
     /// See [`Jobs::watch`].

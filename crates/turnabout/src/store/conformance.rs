@@ -5,6 +5,7 @@
 
 mod accounts;
 mod attempts;
+mod audit;
 mod caps;
 mod concurrency;
 mod exec;
@@ -12,6 +13,7 @@ mod fence;
 mod filters;
 mod grab;
 mod hooks;
+mod insight;
 mod lanes;
 mod lifecycle;
 mod limits;
@@ -20,6 +22,7 @@ mod looking;
 mod oracle;
 mod overview;
 mod portions;
+mod predicting;
 mod progress;
 mod retention;
 mod rotation;

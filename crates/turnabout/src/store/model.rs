@@ -3,8 +3,10 @@
 //!
 //! It is written to be obviously right, not to be fast: whole jobs in maps, and one index of the ready ones.
 
+mod audit;
 mod change;
 mod claim;
+mod insight;
 mod look;
 mod overview;
 mod schedules;
@@ -66,6 +68,8 @@ struct Tables {
     /// Executors that are to take no more jobs.
     draining: HashSet<Uuid>,
     feed: overview::Feed,
+    audit: Vec<super::audit::Entry>,
+    audited: i64,
     calendar: schedules::Calendar,
     tasks: BTreeMap<String, TaskSettings>,
     rings: HashMap<String, Ring>,
@@ -264,6 +268,14 @@ impl Store for Model {
         &self.options.clock
     }
 
+    fn insight(&self) -> &dyn super::insight::Insight {
+        self
+    }
+
+    fn audit(&self) -> &dyn super::audit::Audit {
+        self
+    }
+
     fn overview(&self) -> &dyn super::overview::Overview {
         self
     }
@@ -421,6 +433,7 @@ impl Store for Model {
     }
 
     async fn prune(&self) -> Result<u64> {
+        self.prune_audit();
         let now = self.now();
         let tables = &mut *self.tables();
         let past = |job: &Job| {

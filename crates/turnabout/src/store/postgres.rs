@@ -30,6 +30,7 @@ use crate::task::{Isolation, TaskSettings};
 use crate::transaction::Transaction;
 use crate::turn::{Charge, Name};
 
+mod audit;
 mod change;
 mod connect;
 mod executors;
@@ -40,6 +41,7 @@ mod holds;
 mod hooks;
 mod ids;
 mod insert;
+mod insight;
 mod limits;
 mod listen;
 mod log;
@@ -112,12 +114,20 @@ pub struct PostgresStore {
 const SIGNALS: usize = 4096;
 
 impl PostgresStore {
+    /// How the tables are, without changing anything.
+    pub async fn status(url: &str, schema: &str) -> Result<super::SchemaStatus> {
+        sql::check_schema(schema)?;
+        let (config, tls) = connect::config(url)?;
+        let name = connect::name(&config);
+        migrate::status(&config, &tls, schema, &name).await
+    }
+
     /// Opens the store: connects, brings the schema up to date, begins to listen.
     pub async fn open(url: &str, options: StoreOptions) -> Result<Arc<Self>> {
         sql::check_schema(&options.schema)?;
         let (config, tls) = connect::config(url)?;
         let name = connect::name(&config);
-        migrate::prepare(&config, &tls, &options.schema, &name).await?;
+        migrate::prepare(&config, &tls, &options, &name).await?;
         let signals = broadcast::Sender::new(SIGNALS);
         let watched = Arc::new(tokio::sync::Notify::new());
         let ear = Ear::open(
@@ -234,6 +244,14 @@ impl PostgresStore {
 impl Store for PostgresStore {
     fn clock(&self) -> &Clock {
         &self.options.clock
+    }
+
+    fn insight(&self) -> &dyn super::insight::Insight {
+        self
+    }
+
+    fn audit(&self) -> &dyn super::audit::Audit {
+        self
     }
 
     fn overview(&self) -> &dyn super::overview::Overview {

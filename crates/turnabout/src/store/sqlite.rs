@@ -22,6 +22,7 @@ macro_rules! sql {
 
 mod apply;
 mod attempts;
+mod audit;
 mod calls;
 mod change;
 mod executors;
@@ -31,6 +32,7 @@ mod grab;
 mod hooks;
 mod ids;
 mod insert;
+mod insight;
 mod limits;
 mod log;
 mod open;
@@ -105,15 +107,24 @@ pub struct SqliteStore {
     /// None: reads go to the writer, since nobody else can see into its memory.
     reader: Option<calls::CallQueue>,
     ids: ids::Ids,
+    audit_retention: Duration,
     _watcher: Option<watcher::Watcher>,
 }
 
 impl SqliteStore {
+    /// How the tables are, without changing anything.
+    pub async fn status(path: &str) -> Result<super::SchemaStatus> {
+        let owned = path.to_owned();
+        tokio::task::spawn_blocking(move || open::status(&owned))
+            .await
+            .map_err(|panic| open::refused(path, "looking at it failed unexpectedly", Some(panic.into())))?
+    }
+
     /// Opens the file at `path`, and makes it if there is none; `:memory:` opens a store that is forgotten when
     /// dropped.
     pub async fn open(path: &str, options: StoreOptions) -> Result<Arc<Self>> {
-        let owned = path.to_owned();
-        let opened = tokio::task::spawn_blocking(move || open::open(&owned))
+        let (owned, migrate) = (path.to_owned(), options.migrate);
+        let opened = tokio::task::spawn_blocking(move || open::open(&owned, migrate))
             .await
             .map_err(|panic| open::refused(path, "opening it failed unexpectedly", Some(panic.into())))??;
         let (signals, _) = broadcast::channel(SIGNALS);
@@ -140,6 +151,7 @@ impl SqliteStore {
             writer,
             reader,
             ids,
+            audit_retention: options.audit_retention,
             _watcher: watcher,
         }))
     }
@@ -165,6 +177,14 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    fn insight(&self) -> &dyn super::insight::Insight {
+        self
+    }
+
+    fn audit(&self) -> &dyn super::audit::Audit {
+        self
     }
 
     fn overview(&self) -> &dyn super::overview::Overview {
@@ -357,6 +377,7 @@ impl Store for SqliteStore {
             let part = self.write("pruning", prune::prune).await?;
             forgotten += part;
             if part < u64::from(prune::PRUNED_AT_ONCE) {
+                self.prune_audit().await?;
                 return Ok(forgotten);
             }
         }

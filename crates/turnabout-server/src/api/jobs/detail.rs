@@ -127,7 +127,10 @@ pub(in super::super) async fn explain(
     Name(id): Name<JobId>,
 ) -> Result<Json<Explained>, Problem> {
     app.job(&caller, id).await?;
-    let why = app.jobs.explain(id).await?;
+    let mut why = app.jobs.explain(id).await?;
+    if caller.group().is_some() {
+        why = why.without_others();
+    }
     Ok(Json(Explained {
         id,
         state: why.job.state,
@@ -141,5 +144,8 @@ pub(in super::super) async fn explain(
         task_full: why.full.iter().any(|(cap, _)| matches!(cap, Cap::Task(_))),
         known: why.known,
         silent: why.silent.map(|silent| silent.as_secs_f64()),
+        slots: why.slots,
+        taken_by: why.taken_by.into_iter().map(Into::into).collect(),
+        predicted: why.predicted.map(Into::into),
     }))
 }

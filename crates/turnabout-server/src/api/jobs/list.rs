@@ -2,13 +2,18 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use turnabout::jobs::{Bulk, List};
+use turnabout::store::audit::Deed;
 use turnabout::{Error, Job, JobId, State as JobState};
 
+use super::super::audit;
 use super::super::caller::Caller;
 use super::super::extract::{Ask, Body};
+use super::super::operations::{self, Order};
 use super::super::state::App;
-use super::super::types::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery, Problem};
+use super::super::types::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery, OperationView, Problem};
 
 /// So many jobs may be asked for by id.
 const MAX_IDS: usize = 1000;
@@ -18,6 +23,8 @@ const MAX_PAGE: u32 = 1000;
 const COUNTED: u32 = 10_000;
 /// So many jobs are changed by one call, about.
 const CHANGED: u32 = 10_000;
+/// In the background, no more than so many jobs a second can be asked for.
+const MAX_PACE: u32 = 100_000;
 
 /// List jobs
 ///
@@ -111,15 +118,49 @@ fn count(jobs: u64) -> Count {
 
 /// Change many jobs
 ///
-/// Cancels, restarts or deletes all jobs that match (or those of the `ids` that do) and whose state allows it, about 10,000
-/// of them by one call; with `dry_run` only says how many there are.
+/// Cancels, restarts, deletes or retries all jobs that match (or those of the `ids` that do) and whose state allows it, or
+/// changes their priority. It covers what matches when it begins, each job once: about 10,000 by one call, or all of them in
+/// the background. With `dry_run` it only says how many there are.
 #[utoipa::path(post, path = "/api/v1/jobs/bulk", tag = "jobs", operation_id = "changeJobs", request_body = BulkRequest,
-    responses((status = 200, body = BulkOutcome, description = "How many")))]
+    responses(
+        (status = 200, body = BulkOutcome, description = "How many"),
+        (status = 202, body = OperationView, description = "It has begun, in the background"),
+    ))]
 pub(in super::super) async fn bulk(
     State(app): State<App>,
     caller: Caller,
     Body(request): Body<BulkRequest>,
-) -> Result<Json<BulkOutcome>, Problem> {
+) -> Result<Response, Problem> {
+    let bulk = check(&request)?;
+    let note = audit::checked(request.note.clone())?;
+    if request.background && !request.dry_run {
+        let order = order(&app, &caller, &request, bulk).await?;
+        let view = operations::begin(&app, &caller, order)?;
+        return Ok((StatusCode::ACCEPTED, Json(view)).into_response());
+    }
+    let outcome = match &request.filter.ids {
+        Some(ids) => change_each(&app, &caller, &request, bulk, &parse_ids(ids)?).await?,
+        None => change_all(&app, &caller, &request, bulk).await?,
+    };
+    if !request.dry_run {
+        let BulkOutcome { changed, skipped, .. } = outcome;
+        tracing::info!(by = caller.name, verb = ?request.action, changed, skipped, "many jobs were changed");
+        let mut deed = caller.deed(request.action.as_str());
+        deed.group = deed.group.or_else(|| request.filter.group.clone());
+        let deed = Deed {
+            filter: audit::json(&request.filter),
+            count: Some(changed),
+            after: request.priority.and_then(|priority| audit::json(&priority)),
+            note,
+            ..deed
+        };
+        app.note(deed).await;
+    }
+    Ok(Json(outcome).into_response())
+}
+
+/// Whether a request makes sense, and what it asks for.
+fn check(request: &BulkRequest) -> Result<Bulk, Problem> {
     let query = &request.filter;
     for (field, said) in [("limit", query.limit.is_some()), ("count", query.count)] {
         if said {
@@ -129,63 +170,117 @@ pub(in super::super) async fn bulk(
             ));
         }
     }
-    let outcome = match &query.ids {
-        Some(ids) => change_each(&app, &caller, &request, &parse_ids(ids)?).await?,
-        None => change_all(&app, &caller, &request).await?,
-    };
-    if !request.dry_run {
-        let BulkOutcome { changed, skipped, .. } = outcome;
-        tracing::info!(by = caller.name, verb = ?request.action, changed, skipped, "many jobs were changed");
+    // A cursor says where to go on, not which jobs.
+    let says_nothing = ListQuery {
+        before: None,
+        ..query.clone()
+    } == ListQuery::default();
+    match (says_nothing, request.all) {
+        (true, false) => {
+            return Err(Problem::invalid(
+                "filter",
+                "it says nothing about the jobs; say which are meant, or `\"all\": true` if all are",
+            ));
+        }
+        (false, true) => {
+            return Err(Problem::invalid(
+                "all",
+                "the filter says which jobs are meant; leave out one of the two",
+            ));
+        }
+        _ => {}
     }
-    Ok(Json(outcome))
+    if request
+        .pace
+        .is_some_and(|pace| !request.background || !(1..=MAX_PACE).contains(&pace))
+    {
+        return Err(Problem::invalid(
+            "pace",
+            format!("it is from 1 to {MAX_PACE}, and for the background"),
+        ));
+    }
+    match (request.action, request.priority) {
+        (BulkVerb::Priority, Some(priority)) => Ok(Bulk::Priority(priority)),
+        (BulkVerb::Priority, None) => Err(Problem::invalid("priority", "say which: high, normal or low")),
+        (_, Some(_)) => Err(Problem::invalid("priority", "it is for the action `priority`")),
+        (BulkVerb::Cancel, None) => Ok(Bulk::Cancel),
+        (BulkVerb::Restart, None) => Ok(Bulk::Restart),
+        (BulkVerb::Delete, None) => Ok(Bulk::Delete),
+        (BulkVerb::Retry, None) => Ok(Bulk::Retry),
+    }
+}
+
+async fn order(app: &App, caller: &Caller, request: &BulkRequest, bulk: Bulk) -> Result<Order, Problem> {
+    if request.filter.ids.is_some() {
+        return Err(Problem::invalid(
+            "background",
+            "jobs that are named by their ids are changed at once",
+        ));
+    }
+    let list = narrow(app.jobs.list(), caller, &request.filter)?;
+    let matched = list.clone().bulk_count(bulk, CHANGED + 1).await?;
+    Ok(Order {
+        action: request.action,
+        bulk,
+        list,
+        filter: audit::json(&request.filter),
+        pace: request.pace,
+        matched: matched.min(CHANGED.into()),
+        more: matched > CHANGED.into(),
+    })
 }
 
 /// All that match, so many at the most.
-async fn change_all(app: &App, caller: &Caller, request: &BulkRequest) -> Result<BulkOutcome, Problem> {
+async fn change_all(app: &App, caller: &Caller, request: &BulkRequest, bulk: Bulk) -> Result<BulkOutcome, Problem> {
     let list = narrow(app.jobs.list(), caller, &request.filter)?;
-    let verb = match request.action {
-        BulkVerb::Cancel => Bulk::Cancel,
-        BulkVerb::Restart => Bulk::Restart,
-        BulkVerb::Delete => Bulk::Delete,
-    };
     if request.dry_run {
-        let matched = list.bulk_count(verb, CHANGED + 1).await?;
+        let matched = list.bulk_count(bulk, CHANGED + 1).await?;
         return Ok(BulkOutcome {
             matched: matched.min(CHANGED.into()),
             changed: 0,
             skipped: 0,
             more: matched > CHANGED.into(),
+            next: None,
         });
     }
-    let done = list.bulk(verb, CHANGED).await?;
+    let done = list.bulk(bulk, CHANGED).await?;
     Ok(BulkOutcome {
         matched: done.changed + done.skipped,
         changed: done.changed,
         skipped: done.skipped,
         more: done.more,
+        next: done.next,
     })
 }
 
 /// Changes those of the jobs that are meant, one after the other: someone has picked them from a list.
-async fn change_each(app: &App, caller: &Caller, request: &BulkRequest, ids: &[JobId]) -> Result<BulkOutcome, Problem> {
+async fn change_each(
+    app: &App,
+    caller: &Caller,
+    request: &BulkRequest,
+    bulk: Bulk,
+    ids: &[JobId],
+) -> Result<BulkOutcome, Problem> {
     let meant = Meant::new(caller, &request.filter)?;
     let mut jobs = app.jobs.get_many(ids).await?;
-    let wants_ended = request.action != BulkVerb::Cancel;
-    jobs.retain(|job| caller.sees(job) && meant.includes(job) && job.state.is_final() == wants_ended);
+    jobs.retain(|job| caller.sees(job) && meant.includes(job) && bulk.allows(job.state));
     let mut outcome = BulkOutcome {
         matched: jobs.len() as u64,
         changed: 0,
         skipped: 0,
         more: false,
+        next: None,
     };
     if request.dry_run {
         return Ok(outcome);
     }
     for job in jobs {
-        let changed = match request.action {
-            BulkVerb::Cancel => app.jobs.cancel(job.id).await.map(drop),
-            BulkVerb::Restart => app.jobs.restart(job.id).await.map(drop),
-            BulkVerb::Delete => app.jobs.delete(job.id).await.map(drop),
+        let changed = match bulk {
+            Bulk::Cancel => app.jobs.cancel(job.id).await.map(drop),
+            Bulk::Restart => app.jobs.restart(job.id).await,
+            Bulk::Delete => app.jobs.delete(job.id).await,
+            Bulk::Retry => app.jobs.retry_now(job.id).await,
+            Bulk::Priority(priority) => app.jobs.set_priority(job.id, priority).await,
         };
         match changed {
             Ok(()) => outcome.changed += 1,

@@ -31,12 +31,20 @@ pub(in super::super) async fn submit(
     Body(request): Body<SubmitRequest>,
 ) -> Result<Response, Problem> {
     let traced = Traced::new(&headers, 1);
+    let warning = warning(&app, &request.task);
     let submission = submission(&app, &caller, &traced, request)?;
     let outcome = app.jobs.submit_all([submission]).instrument(traced.span).await.pop();
     let Submitted { id, new } = outcome.ok_or_else(|| Problem::internal(&"no outcome"))??;
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     let location = [(header::LOCATION, format!("/api/v1/jobs/{id}"))];
-    Ok((status, location, Json(SubmittedView { id, new })).into_response())
+    Ok((status, location, Json(SubmittedView { id, new, warning })).into_response())
+}
+
+/// A mistyped task would wait for ever, and say nothing. By what was last seen of executors: asking would cost each submit.
+fn warning(app: &App, task: &str) -> Option<String> {
+    app.sampler
+        .is_unknown(task)
+        .then(|| format!("no executor that runs knows the task `{task}`; the job waits until one does"))
 }
 
 /// Submit many jobs

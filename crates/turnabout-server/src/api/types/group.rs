@@ -6,8 +6,8 @@ use turnabout::group::GroupSettings;
 use turnabout::store::overview::GroupSum;
 use utoipa::ToSchema;
 
-use super::Limit;
 use super::given;
+use super::{Limit, SetBy};
 
 /// Groups and their jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -41,6 +41,9 @@ pub(crate) struct GroupSummary {
     pub(crate) max_unfinished: Option<u32>,
     /// Whether no further job of it is taken.
     pub(crate) paused: bool,
+    /// Who has set this, and when, if anything is set. Only told where one group is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) set: Option<SetBy>,
 }
 
 impl GroupSummary {
@@ -56,6 +59,7 @@ impl GroupSummary {
             max_running: set.max_running,
             max_unfinished: set.max_unfinished,
             paused: set.paused,
+            set: None,
         }
     }
 }
@@ -80,6 +84,10 @@ pub(crate) struct GroupChange {
     #[schema(value_type = bool)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
     pub(crate) paused: Option<bool>,
+    /// Why: for whoever finds it later.
+    #[schema(value_type = String)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
 }
 
 /// What is set for a group.

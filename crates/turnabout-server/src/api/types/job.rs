@@ -142,6 +142,56 @@ pub(crate) struct Explained {
     pub(crate) known: bool,
     /// For how many seconds none of those was heard of, if it is so long that they may be gone.
     pub(crate) silent: Option<f64>,
+    /// Slots of the executors that would take it.
+    #[serde(default)]
+    pub(crate) slots: u64,
+    /// If all of these are taken: by whom, the most first.
+    #[serde(default)]
+    pub(crate) taken_by: Vec<HolderView>,
+    /// When it will start, if things go on as they have. None: nobody can say.
+    #[serde(default)]
+    pub(crate) predicted: Option<PredictedView>,
+}
+
+/// Who holds slots.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Holder)]
+pub(crate) struct HolderView {
+    /// The group. None: others.
+    pub(crate) group: Option<String>,
+    /// How many jobs of it executors hold.
+    pub(crate) jobs: u64,
+}
+
+/// When a job will start, if things go on as they have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Predicted)]
+pub(crate) struct PredictedView {
+    /// Hardly before.
+    pub(crate) earliest: Timestamp,
+    /// Hardly later.
+    pub(crate) latest: Timestamp,
+    /// What that follows from, in words.
+    pub(crate) basis: String,
+}
+
+impl From<turnabout::jobs::Holder> for HolderView {
+    fn from(holder: turnabout::jobs::Holder) -> Self {
+        Self {
+            group: holder.group,
+            jobs: holder.jobs,
+        }
+    }
+}
+
+impl From<turnabout::jobs::Predicted> for PredictedView {
+    fn from(predicted: turnabout::jobs::Predicted) -> Self {
+        Self {
+            earliest: predicted.earliest,
+            latest: predicted.latest,
+            basis: predicted.basis,
+        }
+    }
 }
 
 /// What became of a job's attempts.

@@ -1,11 +1,13 @@
 //! Lists of jobs, and changes of many at once.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use turnabout::JobId;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use turnabout::{JobId, Priority};
 use utoipa::{IntoParams, ToSchema};
 
-use super::JobView;
+use super::{JobView, PriorityWord};
 
 /// Which jobs. Everything that is said must hold.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
@@ -88,6 +90,23 @@ pub(crate) enum BulkVerb {
     Restart,
     /// Forget those that have ended.
     Delete,
+    /// Try those now that are stuck or delayed.
+    Retry,
+    /// Make those that wait more or less urgent: see `priority`.
+    Priority,
+}
+
+impl BulkVerb {
+    /// As the audit log calls it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Restart => "restart",
+            Self::Delete => "delete",
+            Self::Retry => "retry",
+            Self::Priority => "set-priority",
+        }
+    }
 }
 
 /// Something to be done to all jobs that match.
@@ -96,8 +115,26 @@ pub(crate) enum BulkVerb {
 pub(crate) struct BulkRequest {
     /// What.
     pub(crate) action: BulkVerb,
-    /// To which jobs. An empty filter means all that the caller may see, and has to be said: `{}`.
+    /// To which jobs. What it says, it says: an empty text or `null` is an error.
+    #[serde(default, deserialize_with = "said")]
     pub(crate) filter: ListQuery,
+    /// To all jobs that the caller may see. Has to be said where the filter says nothing.
+    #[serde(default)]
+    pub(crate) all: bool,
+    /// How urgent, where the action is `priority`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<PriorityWord>)]
+    pub(crate) priority: Option<Priority>,
+    /// Do it in the background, and answer at once with an operation (202): see `/api/v1/operations`.
+    #[serde(default)]
+    pub(crate) background: bool,
+    /// In the background: no more than so many jobs a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 100_000)]
+    pub(crate) pace: Option<u32>,
+    /// Why: for the audit log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
     /// Only count which ones that would be.
     #[serde(default)]
     pub(crate) dry_run: bool,
@@ -112,6 +149,62 @@ pub(crate) struct BulkOutcome {
     pub(crate) changed: u64,
     /// How many were not, because their state had changed meanwhile or their unique key is held by another job.
     pub(crate) skipped: u64,
-    /// Whether there are more: so many are changed by one call at the most. Call again.
+    /// Whether there are more: so many are changed by one call at the most. Call again with `next`.
     pub(crate) more: bool,
+    /// Give this as `before` in the filter of the next call, so that no job is changed twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Uuid>)]
+    pub(crate) next: Option<JobId>,
+}
+
+/// A filter in which everything that is there says something: whoever writes `"group": null` has meant a group.
+fn said<'de, D: Deserializer<'de>>(from: D) -> Result<ListQuery, D::Error> {
+    let fields = serde_json::Map::deserialize(from)?;
+    for (name, value) in &fields {
+        let empty = match value {
+            Value::Null => true,
+            Value::String(text) => text.split(',').all(|part| part.trim().is_empty()),
+            _ => false,
+        };
+        if empty {
+            return Err(D::Error::custom(format!(
+                "`{name}` in the filter is empty; leave it out, and say `\"all\": true` if all jobs are meant"
+            )));
+        }
+    }
+    serde_json::from_value(Value::Object(fields)).map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_seems_to_say_something_and_does_not_is_refused() {
+        for filter in [
+            r#"{"group":null}"#,
+            r#"{"state":""}"#,
+            r#"{"state":","}"#,
+            r#"{"state":" , "}"#,
+            r#"{"task":"a","owner":""}"#,
+            r#"{"ids":null}"#,
+            r#"{"since":null}"#,
+            r#"{"grop":"a"}"#,
+            "null",
+            "[]",
+        ] {
+            let text = format!(r#"{{"action":"cancel","filter":{filter}}}"#);
+            let error = serde_json::from_str::<BulkRequest>(&text)
+                .expect_err(filter)
+                .to_string();
+            assert!(
+                error.contains("empty") || error.contains("grop") || error.contains("invalid type"),
+                "{error}"
+            );
+        }
+        let text = r#"{"action":"cancel","filter":{"group":"a","state":"waiting,stuck"}}"#;
+        let request: BulkRequest = serde_json::from_str(text).expect("a request");
+        assert_eq!(request.filter.group.as_deref(), Some("a"));
+        assert!(!request.all);
+    }
 }

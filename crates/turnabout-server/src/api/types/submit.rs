@@ -72,6 +72,9 @@ pub(crate) struct SubmittedView {
     pub(crate) id: JobId,
     /// Whether it is new.
     pub(crate) new: bool,
+    /// What may be wrong with it, although it is stored: no executor that runs knows its task, for example.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) warning: Option<String>,
 }
 
 /// Jobs to be submitted together.

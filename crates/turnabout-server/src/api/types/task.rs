@@ -8,7 +8,7 @@ use turnabout::{Priority, TaskSettings};
 use utoipa::ToSchema;
 
 use super::given;
-use super::{Limit, PriorityWord};
+use super::{Limit, PriorityWord, SetBy};
 
 /// Tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -35,6 +35,9 @@ pub(crate) struct TaskView {
     pub(crate) max_running: Option<u32>,
     /// Whether no further job of it is taken.
     pub(crate) paused: bool,
+    /// Who has set this, and when, if anything is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) set: Option<SetBy>,
     /// What its code or configuration says. None: no executor has made it known yet.
     pub(crate) published: Option<Published>,
 }
@@ -92,6 +95,10 @@ pub(crate) struct TaskChange {
     #[schema(value_type = bool)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
     pub(crate) paused: Option<bool>,
+    /// Why: for whoever finds it later.
+    #[schema(value_type = String)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
 }
 
 /// What is set for a task.

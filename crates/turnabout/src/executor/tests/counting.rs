@@ -109,6 +109,14 @@ impl Store for Counting {
         self.inner.clock()
     }
 
+    fn insight(&self) -> &dyn crate::store::insight::Insight {
+        self.inner.insight()
+    }
+
+    fn audit(&self) -> &dyn crate::store::audit::Audit {
+        self.inner.audit()
+    }
+
     fn overview(&self) -> &dyn crate::store::overview::Overview {
         self.inner.overview()
     }

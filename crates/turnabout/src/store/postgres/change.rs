@@ -114,7 +114,7 @@ impl PostgresStore {
 
     async fn write_changes(&self, tx: &Tx, changed: &[Changed]) -> Result<()> {
         let failed = failed("writing changed jobs");
-        let mut unheld = Vec::new();
+        let (mut unheld, mut promoted) = (Vec::new(), Vec::new());
         let (mut cancelling, mut restarted, mut gone) = (Vec::new(), Vec::new(), Vec::new());
         let (mut lanes, mut numbers) = (Vec::new(), Vec::new());
         for Changed { job, outcome } in changed {
@@ -127,8 +127,17 @@ impl PostgresStore {
                     lanes.push(lane.code());
                     numbers.push(attempt_number(&job.standing()) as i32);
                 }
+                // Tried at once, or need not wait any longer: behind those who are ready already, as when it is due.
+                Place::Ready(_) if job.due.is_some() => promoted.push(settle(job, *change)),
                 _ => unheld.push(settle(job, *change)),
             }
+        }
+        if !promoted.is_empty() {
+            let statement = tx.prepare(&self.sql.give_back).await.map_err(&failed)?;
+            let all: Vec<&Settle> = promoted.iter().collect();
+            self.give_back(tx, &statement, None, &all, true)
+                .await
+                .map_err(&failed)?;
         }
         if !unheld.is_empty() {
             self.write_in(tx, None, None, &unheld).await.map_err(&failed)?;

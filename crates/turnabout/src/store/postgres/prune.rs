@@ -75,6 +75,7 @@ impl PostgresStore {
             .await?;
         self.run("forgetting old reports", &self.sql.prune_reports, &[]).await?;
         self.forget_arrivals().await?;
+        self.prune_audit().await?;
         let kept_from = clock::before(self.now(), self.options.retention);
         let (old, idle) = (clock::before(self.now(), OWED_KEPT), clock::before(self.now(), DAY));
         self.run("forgetting old hooks", &self.sql.forget_owed, &[&old, &idle])

@@ -40,18 +40,18 @@ macro_rules! statements {
     };
 }
 statements! {
-    alive, announce, arrive, attempts, beat, bury, caps, check, claim, copy, count, counts, days, delete,
-    deregister, detached, drain, draw_seqs, drop_holds, end_within, ended, ended_by, enter, executors, expired,
-    feed, fill_caps, finish, fold_freed, forget, forget_all, forget_freed, forget_owed, forget_reports, gate,
-    give_back, grab, group_limits, group_sums, held, hints, hold_strays, holders, hooked, insert, insert_plain,
+    alive, announce, arrive, attempts, audit_add, audit_entries, audit_newest, backlog, beat, bury, caps, check, checkup, claim, copy, count, counts, days, dead_rows, delete,
+    deregister, detached, drain, draw_seqs, drop_holds, end_within, ended, ended_by, ended_since, enter, executors, expired,
+    failures, feed, fill_caps, finish, fold_freed, forget, forget_all, forget_freed, forget_owed, forget_reports, gate,
+    give_back, grab, group_limits, group_sums, held, held_groups, hints, hold_strays, holders, hooked, insert, insert_plain,
     join_kind, limit_group, limit_task, lines, list, lock, lock_all_caps, lock_caps, lock_due, lock_ended,
     lock_expired, lock_held, lock_hints, lock_id, lock_kinds, log, log_ends, lost_hints, next_due, note, notify,
-    open_accounts, open_copy, orphans, owed, past, peers, prune_accounts, prune_arrivals, prune_attempts,
-    prune_logs, prune_reports, prune_rows, publish, read, read_ended, register, registered, report, request_cancel,
+    open_accounts, open_copy, open_transaction, orphans, owed, past, peers, prune_accounts, prune_arrivals, prune_attempts, prune_audit,
+    prune_logs, prune_reports, prune_rows, publish, read, read_ended, ready_of, register, registered, report, request_cancel,
     reserve, restart, rouse, schedule_declared, schedule_delete, schedule_due, schedule_events,
     schedule_forget_events, schedule_forget_runs, schedule_gate, schedule_get, schedule_last_event, schedule_list,
     schedule_live, schedule_lock, schedule_move, schedule_next, schedule_note, schedule_runs, schedule_set,
     schedule_taken, schedule_tell, set_cap, set_group, set_task, set_version, settings, share, sleep, standpoint,
-    start, strike, sums, sweep_holds, tally, tasks, tell, unfinished, unlock_id, unset_group, unset_task, wake,
+    start, stream_heads, strike, sums, sweep_holds, tally, tasks, tell, unfinished, unlock_id, unset_group, unset_task, wake,
     watch, withdraw,
 }

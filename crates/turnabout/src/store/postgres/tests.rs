@@ -9,6 +9,7 @@ mod holds;
 mod idle;
 mod ids;
 mod input;
+mod insight;
 mod interleavings;
 mod many;
 mod opening;

@@ -7,6 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{Error, Result};
+use crate::store::SchemaStatus;
 
 /// How long to wait for another process that writes to the same file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -23,7 +24,7 @@ pub(super) struct Opened {
     pub(super) log: Option<PathBuf>,
 }
 
-pub(super) fn open(path: &str) -> Result<Opened> {
+pub(super) fn open(path: &str, may_migrate: bool) -> Result<Opened> {
     if path == ":memory:" {
         let mut writer = Connection::open_in_memory().map_err(|e| explained(path, e))?;
         steady(&writer).map_err(|e| explained(path, e))?;
@@ -35,6 +36,9 @@ pub(super) fn open(path: &str) -> Result<Opened> {
         });
     }
     check(path)?;
+    if !may_migrate && let Some(hint) = status(path)?.hint() {
+        return Err(refused(path, hint, None));
+    }
     let mut writer = connect(path).map_err(|e| explained(path, e))?;
     if !keeps_a_log(&writer).map_err(|e| explained(path, e))? {
         let hint = "it cannot keep a write-ahead log there; use a local disk, not a network drive";
@@ -56,6 +60,29 @@ pub(super) fn open(path: &str) -> Result<Opened> {
         reader: Some(reader),
         log: Some(log),
     })
+}
+
+/// How the tables are, without changing anything. A file that does not exist has none.
+pub(super) fn status(path: &str) -> Result<SchemaStatus> {
+    let known = MIGRATIONS.len() as i64;
+    let read = || -> rusqlite::Result<(i64, i64)> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        Ok((pragma("user_version")?, pragma("application_id")?))
+    };
+    if !Path::new(path).exists() {
+        return Ok(SchemaStatus { found: 0, known });
+    }
+    let (found, application) = read().map_err(|e| explained(path, e))?;
+    if found > 0 && application != APPLICATION {
+        return Err(refused(
+            path,
+            "it is another program's database; choose another file",
+            None,
+        ));
+    }
+    Ok(SchemaStatus { found, known })
 }
 
 /// What `SQLite` itself would only call "unable to open database file".

@@ -10,6 +10,26 @@ CREATE TABLE account (
 
 CREATE INDEX account_by_use ON account (touched);
 
+CREATE TABLE audit (
+    number  INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    at      INTEGER NOT NULL,
+    by      TEXT    NOT NULL,
+    role    TEXT    NOT NULL,
+    address TEXT,
+    action  TEXT    NOT NULL,
+    target  TEXT,
+    "group" TEXT,
+    filter  TEXT,
+    count   INTEGER,
+    before  TEXT,
+    after   TEXT,
+    note    TEXT
+) STRICT;
+
+CREATE INDEX audit_by_target ON audit (target, number) WHERE target IS NOT NULL;
+
+CREATE INDEX audit_by_time ON audit (at);
+
 CREATE TABLE cap (
     kind    INTEGER NOT NULL,
     name    TEXT    NOT NULL,
@@ -165,6 +185,10 @@ CREATE TABLE job_history (
 CREATE INDEX history_by_end ON job_history (finished);
 
 CREATE INDEX history_by_group ON job_history ("group");
+
+CREATE INDEX history_failed ON job_history (finished) WHERE state = 5;
+
+CREATE INDEX history_failed_of_group ON job_history ("group", finished) WHERE state = 5;
 
 CREATE TABLE job_log (
     job     BLOB    NOT NULL,

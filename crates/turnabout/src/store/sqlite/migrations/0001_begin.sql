@@ -130,6 +130,9 @@ CREATE TABLE job_history (
 
 CREATE INDEX history_by_group ON job_history ("group");
 CREATE INDEX history_by_end ON job_history (finished);
+-- What failed is found without a walk through all that succeeded.
+CREATE INDEX history_failed ON job_history (finished) WHERE state = 5;
+CREATE INDEX history_failed_of_group ON job_history ("group", finished) WHERE state = 5;
 
 -- How far held jobs are, as their handlers report it, and by which claim: what an earlier one reported does not count.
 CREATE TABLE progress (
@@ -326,3 +329,23 @@ CREATE TABLE schedule_event (
     kind    INTEGER NOT NULL,
     at      INTEGER NOT NULL
 ) STRICT;
+
+-- Who did what, and when. Only added to, and forgotten by prune_audit.sql.
+CREATE TABLE audit (
+    number  INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    at      INTEGER NOT NULL,
+    by      TEXT    NOT NULL,
+    role    TEXT    NOT NULL,
+    address TEXT,
+    action  TEXT    NOT NULL,
+    target  TEXT,
+    "group" TEXT,
+    filter  TEXT,
+    count   INTEGER,
+    before  TEXT,
+    after   TEXT,
+    note    TEXT
+) STRICT;
+
+CREATE INDEX audit_by_target ON audit (target, number) WHERE target IS NOT NULL;
+CREATE INDEX audit_by_time ON audit (at);

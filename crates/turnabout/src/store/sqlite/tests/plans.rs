@@ -47,6 +47,12 @@ async fn no_hot_statement_walks_a_table() {
                         plan(c, sql!("list_history_of_group", "list_filter")),
                     ),
                     ("prune", plan(c, sql!("prune"))),
+                    ("stream_heads", plan(c, sql!("stream_heads"))),
+                    ("ready_of", plan(c, sql!("ready_of"))),
+                    ("ended_since", plan(c, sql!("ended_since"))),
+                    ("failures", plan(c, sql!("failures"))),
+                    ("failures_of_group", plan(c, sql!("failures_of_group"))),
+                    ("audit_newest", plan(c, sql!("audit_newest"))),
                 ])
             })
             .await

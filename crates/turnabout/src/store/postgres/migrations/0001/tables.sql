@@ -87,6 +87,9 @@ create index job_history_group on turnabout.job_history ("group", id);
 -- Rows come in the order in which jobs end, so that this costs next to nothing; what ended lately is found by it.
 create index job_history_finished on turnabout.job_history using brin (finished)
     with (pages_per_range = 32, autosummarize = on);
+-- What failed is found without a walk through all that succeeded.
+create index job_history_failed on turnabout.job_history (finished) where state = 5;
+create index job_history_failed_group on turnabout.job_history ("group", finished) where state = 5;
 
 -- How far held jobs are, as their handlers report it. Not written to the WAL: after a crash they report again. Apart from
 -- the jobs, so that a handler's transaction finds its own row unchanged. Updates stay on their page.
@@ -253,3 +256,22 @@ create table turnabout.hint (
     told    timestamptz not null,
     last    text
 );
+
+-- Who did what, and when. Only added to, and forgotten by prune_audit.sql.
+create table turnabout.audit (
+    number  bigint generated always as identity primary key,
+    at      timestamptz not null,
+    by      text not null,
+    role    text not null,
+    address text,
+    action  text not null,
+    target  text collate "C",
+    "group" text collate "C",
+    filter  text,
+    count   bigint,
+    before  text,
+    after   text,
+    note    text
+);
+create index audit_target on turnabout.audit (target, number) where target is not null;
+create index audit_at on turnabout.audit (at);

@@ -1,0 +1,71 @@
+//! The executors of webhooks: one for each receiver, with a queue and slots of its own, so that one that hangs takes neither
+//! a slot of the tenants' nor one of another receiver.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::Mutex;
+use turnabout::{Executor, ExecutorHandle, Jobs};
+
+use super::serve;
+use crate::api::WEBHOOK_TASK;
+use crate::config::Config;
+use crate::tasks;
+
+/// The executors of webhooks, by the webhook's name.
+#[derive(Clone, Default)]
+pub(super) struct Webhooks {
+    all: Arc<Mutex<BTreeMap<String, ExecutorHandle>>>,
+}
+
+impl Webhooks {
+    /// Starts those that are missing, gives the others what the configuration says now, and ends those that it does not name.
+    pub(super) async fn serve(&self, jobs: &Jobs, config: &Config, beside: &str) -> anyhow::Result<()> {
+        let mut all = self.all.lock().await;
+        for (name, hook) in &config.webhooks {
+            let known = tasks::add_webhook(serve::plain(jobs, config), config, name, hook)?;
+            match all.get(name) {
+                Some(running) => running.replace_tasks(known).await?,
+                None => {
+                    let queue = format!("{WEBHOOK_TASK}{name}");
+                    let executor = known
+                        .name(format!("{beside}/{queue}"))
+                        .queues(&[queue])
+                        .slots(hook.max_running);
+                    all.insert(name.clone(), executor.start().await?);
+                }
+            }
+        }
+        let gone: Vec<String> = all
+            .keys()
+            .filter(|name| !config.webhooks.contains_key(*name))
+            .cloned()
+            .collect();
+        for name in gone {
+            if let Some(executor) = all.remove(&name) {
+                // What is on its way may arrive; nobody waits for it.
+                tokio::spawn(async move { executor.shutdown(Duration::from_secs(30)).await });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all of them could be given what the configuration says.
+    pub(super) fn check(jobs: &Jobs, config: &Config) -> anyhow::Result<()> {
+        for (name, hook) in &config.webhooks {
+            tasks::add_webhook(Executor::new(jobs), config, name, hook)?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn shutdown(&self, deadline: Duration) {
+        let all = std::mem::take(&mut *self.all.lock().await);
+        join_all(
+            all.into_values()
+                .map(|executor| async move { executor.shutdown(deadline).await }),
+        )
+        .await;
+    }
+}

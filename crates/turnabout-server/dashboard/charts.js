@@ -36,15 +36,17 @@ export function chart({ id, name, points, series, stacked = false, format, least
   const y = (/** @type {number} */ value) => HIGH - (value / top) * HIGH;
   const path = (/** @type {[number, number][]} */ places) =>
     places.map(([a, b], n) => `${n === 0 ? "M" : "L"}${a.toFixed(1)} ${b.toFixed(2)}`).join("");
-  const below = points.map(() => 0);
+  // What is stacked changes at once, and not bit by bit.
+  const steps = stacked ? points.flatMap((p, n) => (n === 0 ? [p] : [{ at: p.at, values: /** @type {Point} */ (points[n - 1]).values }, p])) : points;
+  const below = steps.map(() => 0);
   const drawn = series.map((line, n) => {
-    const base = stacked ? [...below] : points.map(() => 0);
-    const places = points.map((p, i) => {
+    const base = stacked ? [...below] : steps.map(() => 0);
+    const places = steps.map((p, i) => {
       const value = /** @type {number} */ (base[i]) + (p.values[n] ?? 0);
       if (stacked) below[i] = value;
       return /** @type {[number, number]} */ ([x(p.at), y(value)]);
     });
-    const back = points.map((p, i) => /** @type {[number, number]} */ ([x(p.at), y(base[i] ?? 0)])).reverse();
+    const back = steps.map((p, i) => /** @type {[number, number]} */ ([x(p.at), y(base[i] ?? 0)])).reverse();
     return h("g", { key: line.name, class: `${line.color} ${stacked ? "stack" : ""} ${line.dashed ? "dashed" : ""}` },
       (stacked || line.area) && h("path", { class: "area", d: `${path([...places, ...back])}Z` }),
       h("path", { class: "line", d: path(places) }));

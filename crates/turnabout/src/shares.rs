@@ -11,7 +11,7 @@ mod tests;
 mod waits;
 mod window;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ impl Default for Shares {
         Self {
             windows: [window(10, 6), window(60, 10), window(300, 12)],
             last: None,
-            names: HashMap::new(),
+            names: HashSet::new(),
         }
     }
 }
@@ -141,15 +141,15 @@ impl Shares {
         self.note_ended(look.ended);
         self.last = Some(last);
         // Names of groups that nothing is known about any longer.
-        self.names.retain(|name, ()| Arc::strong_count(name) > 1);
+        self.names.retain(|name| Arc::strong_count(name) > 1);
     }
 
     fn name(&mut self, name: &str) -> Arc<str> {
-        if let Some((known, ())) = self.names.get_key_value(name) {
+        if let Some(known) = self.names.get(name) {
             return Arc::clone(known);
         }
         let new: Arc<str> = name.into();
-        self.names.insert(Arc::clone(&new), ());
+        self.names.insert(Arc::clone(&new));
         new
     }
 

@@ -47,7 +47,7 @@ export function failures() {
         { title: "Error", kind: "main", cell: (row) => [(row.code ?? row.reason) && mark("critical", row.code ?? row.reason ?? ""), " ", h("span", { class: "error", title: row.message }, row.message)] },
         { title: "First", kind: "num wide", sort: "first", cell: (row) => ago(row.first) },
         { title: "Last", kind: "num", sort: "last", cell: (row) => ago(row.last) },
-        { title: "", kind: "acts", cell: (row) => [link(to.job(row.example), "Example"), " ", link(to.jobs(`state:failed ${term("task", row.task)}`), "Jobs"),
+        { title: "", kind: "acts", cell: (row) => [link(to.job(row.example), "Example"), " · ", link(to.jobs(`state:failed ${term("task", row.task)}`), "Jobs"),
           mayChange() && row.count > 0 && button("Restart all …", () => restart(row), { kind: "small", title: `All failed jobs of ${row.task}` }),
           mayChange() && (row.stuck ?? 0) > 0 && button("Try now …", () => retry(row), { kind: "small", title: `All stuck jobs of ${row.task}` })] },
       ],

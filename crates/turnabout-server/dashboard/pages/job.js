@@ -123,9 +123,13 @@ export function job(id) {
       why.predicted.latest && Date.parse(why.predicted.latest) > now() ? ` to ${duration(Date.parse(why.predicted.latest) - now())}` : ""),
     h("small", { title: [why.predicted.earliest, why.predicted.latest].filter((time) => time !== null).map(exactly).join("\n – ") },
       `${moment(why.predicted.earliest)}${why.predicted.latest ? ` to ${moment(why.predicted.latest)}` : ""}; ${why.predicted.basis}`));
-  const waiting = (/** @type {Job} */ job) => why && !["running", ...ENDED].includes(job.state) && card("Why it waits", [
-    h("p", { class: "sentence" }, why.text.replace(`Job ${id} is`, "It is")), predicted(why),
-    h("ul", { class: "reasons" }, reasons(why, job).map((reason) => h("li", null, reason)))], null, "why");
+  const waiting = (/** @type {Job} */ job) => {
+    if (!why || ["running", ...ENDED].includes(job.state)) return null;
+    const said = why.text.replace(`Job ${id} is`, "It is");
+    return card("Why it waits", [
+      h("p", { class: "sentence" }, why.predicted ? said.replace(/ It will start between .*$/s, "") : said), predicted(why),
+      h("ul", { class: "reasons" }, reasons(why, job).map((reason) => h("li", null, reason)))], null, "why");
+  };
 
   const running = (/** @type {Job} */ job) => job.state === "running" && card("Progress", h("div", { class: "doing" },
     progress(job.progress, `${job.progress} %`), h("strong", null, `${job.progress} %`),

@@ -84,7 +84,7 @@ try {
       await tab.goto(`${server.url}/${hash}`);
       await tab.locator("main[aria-busy=false]").waitFor();
       // The chart of slots is drawn while one looks.
-      await tab.waitForTimeout(name === "fairness" ? 12_000 : 2500);
+      await tab.waitForTimeout(name === "fairness" ? 20_000 : 2500);
       await tab.screenshot({ path: join(folder, look === "light" ? `${name}.png` : `${name}-${look}.png`) });
     }
     await close();

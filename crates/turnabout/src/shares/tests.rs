@@ -173,8 +173,8 @@ fn a_long_backlog_of_ones_own_harms_nobody() {
 fn who_cannot_be_served_neither_waits_nor_is_entitled() {
     let mut eye = Eye::new(2);
     let set = |paused, max_running| GroupSettings {
-        paused,
         max_running,
+        paused,
         ..GroupSettings::default()
     };
     eye.settings.groups.insert("paused".to_owned(), set(true, None));

@@ -41,9 +41,9 @@ impl<'a> Bench<'a> {
         let (mut ended, mut going) = (Vec::new(), Vec::new());
         for (job, left) in self.running.drain(..) {
             if left == 0 {
-                ended.push(job)
+                ended.push(job);
             } else {
-                going.push((job, left - 1))
+                going.push((job, left - 1));
             }
         }
         self.running = going;

@@ -2,8 +2,9 @@
 
 use tokio_postgres::{Client, Config, GenericClient, SimpleQueryMessage};
 
+use super::PostgresStore;
 use super::pooler::{Pooler, Probe};
-use super::sql::in_schema;
+use super::sql::{check_schema, in_schema};
 use super::tls::Tls;
 use crate::error::{Error, Result};
 use crate::store::{SchemaStatus, StoreOptions};
@@ -113,8 +114,18 @@ async fn numbers(client: &Client) -> Result<Vec<u32>, tokio_postgres::Error> {
         .collect())
 }
 
+impl PostgresStore {
+    /// How the tables are, without changing anything.
+    pub async fn status(url: &str, schema: &str) -> Result<SchemaStatus> {
+        check_schema(schema)?;
+        let (config, tls, _) = super::connect::config(url)?;
+        let name = super::connect::name(&config);
+        status(&config, &tls, schema, &name).await
+    }
+}
+
 /// How the schema is, without changing anything.
-pub(super) async fn status(config: &Config, tls: &Tls, schema: &str, name: &str) -> Result<SchemaStatus> {
+async fn status(config: &Config, tls: &Tls, schema: &str, name: &str) -> Result<SchemaStatus> {
     let (mut client, connection) = connect(config, tls, name).await?;
     // In a transaction, since a statement is prepared.
     let failed = super::connect::failed("looking at the schema");

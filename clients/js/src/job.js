@@ -1,7 +1,7 @@
 // One job as a page sees it: what is known about it, who wants to hear of it, and the rule that it never goes back.
 
-const RANK = { waiting: 0, scheduled: 1, running: 2, stuck: 2 }
-const rank = (state) => RANK[state] ?? 3
+const RANK = { waiting: 0, scheduled: 1, running: 2, stuck: 2, success: 3, failed: 3, cancelled: 3, gone: 3 }
+const rank = (state) => RANK[state] ?? 0
 
 /** Whether a job in this state never changes again. `gone`: the server does not know it (any longer). */
 export const isEnded = (state) => rank(state) === 3
@@ -61,7 +61,8 @@ export class Job {
   /** Cancels it. Fails with the code `not-cancellable` if it has succeeded or failed. */
   async cancel() {
     const { outcome } = await this.#hub.ask(`/jobs/${this.id}/cancel`, { method: 'POST' })
-    this.tell(outcome === 'cancelled' ? { state: 'cancelled' } : { cancelling: true })
+    if (outcome === 'cancelled') this.tell({ state: 'cancelled' })
+    else if (this.current) this.tell({ cancelling: true })
   }
 
   /** What its handler returned, at its end. */

@@ -101,6 +101,7 @@ test('what has not ended is found again after a reload', async () => {
   assert.deepEqual(found.map((job) => job.id), [id])
   assert.equal(found[0], again.track(id), 'the same object')
   await found[0].cancel()
+  await found[0].done()
   assert.deepEqual(await again.unfinished({ task: 'sleep' }), [])
   assert.deepEqual((await jobs.unfinished({ task: 'nothing' })), [])
 })

@@ -38,7 +38,7 @@ role = "group"
 group = "acme"
 # Says how far it is, and takes as long as it is told.
 [tasks.import]
-command = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep $0; echo ::progress \${i}0 table $i; done; echo '{\\"tables\\": 10}'", "{args.pause}"]
+command = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep $0; echo ::progress $((i * 10)) table $i; done; echo '{{\\"tables\\": 10}}'", "{args.pause}"]
 result = "last-line"
 public = ["file"]
 # Fails for good, and says why.

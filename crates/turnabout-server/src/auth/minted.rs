@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
 use serde::{Deserialize, Serialize};
 use turnabout::JobId;
@@ -103,6 +104,8 @@ pub(crate) fn verify(keys: &[SigningKey], token: &str) -> Option<Minted> {
     let token = token.strip_prefix(PREFIX)?;
     let claims = decode::<Claims>(token, &DecodingKey::from_secret(&key.secret), &validation);
     match claims {
+        // To the second: streams end then, too.
+        Ok(data) if data.claims.grant.exp <= Timestamp::now().as_second() => None,
         Ok(data) => Some(Minted {
             grant: Arc::new(data.claims.grant),
             key: number,
@@ -118,7 +121,6 @@ pub(crate) fn verify(keys: &[SigningKey], token: &str) -> Option<Minted> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jiff::Timestamp;
 
     fn key(number: i64) -> SigningKey {
         SigningKey {
@@ -147,8 +149,10 @@ mod tests {
         assert_eq!((minted.key, minted.grant.owner.as_deref()), (3, Some("ada")));
         assert!(verify(&keys[..1], &token).is_none(), "its key is gone");
         assert!(verify(&[key(3)], &token).is_none(), "another key of this number");
-        let ended = sign(&keys[0], grant(-1)).expect("a token");
-        assert!(verify(&keys, &ended).is_none(), "it has ended");
+        for seconds in [-1, 0] {
+            let ended = sign(&keys[0], grant(seconds)).expect("a token");
+            assert!(verify(&keys, &ended).is_none(), "it has ended");
+        }
     }
 
     #[test]

@@ -152,7 +152,7 @@ export class Follower {
       const { until = Infinity } = (await this.#http.token()) ?? {}
       // A new token before the server ends the stream with the old one.
       if (until < Infinity) renewal = setTimeout(() => abort.abort('renew'), Math.max(until - Date.now(), 1000))
-      await readEvents(body, ({ event, data, id }) => {
+      await readEvents(body, abort.signal, ({ event, data, id }) => {
         if (id) this.#last = id
         if (event === 'job' || event === 'gone') {
           const job = JSON.parse(data)

@@ -86,7 +86,7 @@ fn unreachable_store(error: &turnabout::Error) -> Diagnosis {
             severity: Severity::Critical,
             code: "store".to_owned(),
             what,
-            evidence: error.chain().to_string(),
+            evidence: error.chain(),
             mend: "see whether the database runs, can be reached from here, and has disk space and free connections"
                 .to_owned(),
             link: Some("/readyz".to_owned()),

@@ -56,7 +56,7 @@ impl Minting {
             return Ok(minted::verify(&keys, token));
         }
         // Another server may have made the key just now.
-        Ok(minted::verify(&*self.keys(jobs, SOONEST).await?, token))
+        Ok(minted::verify(&self.keys(jobs, SOONEST).await?, token))
     }
 
     /// The newest key, which is made if there is none, or if it has signed for long enough.

@@ -123,7 +123,7 @@ pub(super) fn begin(app: &App, caller: &Caller, order: Order) -> Result<Operatio
 async fn run(app: App, caller: Caller, id: Uuid, order: Order, stop: CancellationToken) {
     let begun = app.jobs.insight().moment();
     let mut list = order.list;
-    let step = order.pace.map_or(STEP, |pace| pace.clamp(1, STEP));
+    let portion = order.pace.map_or(STEP, |pace| pace.clamp(1, STEP));
     let (mut changed, mut skipped, mut tries) = (0, 0, 0);
     let (state, error) = loop {
         if stop.is_cancelled() {
@@ -131,9 +131,9 @@ async fn run(app: App, caller: Caller, id: Uuid, order: Order, stop: Cancellatio
         }
         let due = order
             .pace
-            .map(|pace| Duration::from_secs_f64(f64::from(step) / f64::from(pace.max(1))));
+            .map(|pace| Duration::from_secs_f64(f64::from(portion) / f64::from(pace.max(1))));
         let next = tokio::time::Instant::now() + due.unwrap_or_default();
-        match list.clone().bulk_since(order.bulk, step, begun).await {
+        match list.clone().bulk_since(order.bulk, portion, begun).await {
             Ok(done) => {
                 tries = 0;
                 changed += done.changed;

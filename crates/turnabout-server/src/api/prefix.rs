@@ -19,13 +19,13 @@ pub(super) async fn answer(
     mut request: Request<Body>,
 ) -> Result<Response, Infallible> {
     match below(&prefix, request.uri()) {
-        None => router.oneshot(request).await,
-        Some(None) => {
+        Meant::Elsewhere => router.oneshot(request).await,
+        Meant::Folder => {
             // The page names its files relative to its own folder.
             let folder = [(header::LOCATION, format!("{prefix}/"))];
             Ok((StatusCode::PERMANENT_REDIRECT, folder).into_response())
         }
-        Some(Some(uri)) => {
+        Meant::Path(uri) => {
             *request.uri_mut() = uri;
             let mut response = router.oneshot(request).await?;
             let location = response.headers().get(header::LOCATION);
@@ -40,22 +40,33 @@ pub(super) async fn answer(
     }
 }
 
-/// What is meant by an address: None if it does not begin with the prefix, Some(None) if it is nothing else.
-fn below(prefix: &str, uri: &Uri) -> Option<Option<Uri>> {
-    if prefix.is_empty() {
-        return None;
+/// What is meant by an address.
+#[derive(Debug, PartialEq)]
+enum Meant {
+    /// Nothing below the prefix.
+    Elsewhere,
+    /// The prefix itself.
+    Folder,
+    /// What follows it.
+    Path(Uri),
+}
+
+fn below(prefix: &str, uri: &Uri) -> Meant {
+    match uri.path().strip_prefix(prefix) {
+        Some("") if !prefix.is_empty() => Meant::Folder,
+        Some(rest) if !prefix.is_empty() && rest.starts_with('/') => {
+            without(uri, rest).map_or(Meant::Elsewhere, Meant::Path)
+        }
+        _ => Meant::Elsewhere,
     }
-    let rest = uri.path().strip_prefix(prefix)?;
-    if rest.is_empty() {
-        return Some(None);
-    }
-    if !rest.starts_with('/') {
-        return None;
-    }
+}
+
+/// The same address with another path.
+fn without(uri: &Uri, path: &str) -> Option<Uri> {
     let query = uri.query().map_or_else(String::new, |query| format!("?{query}"));
     let mut parts = uri.clone().into_parts();
-    parts.path_and_query = Some(PathAndQuery::try_from(format!("{rest}{query}")).ok()?);
-    Some(Some(Uri::from_parts(parts).ok()?))
+    parts.path_and_query = Some(PathAndQuery::try_from(format!("{path}{query}")).ok()?);
+    Uri::from_parts(parts).ok()
 }
 
 #[cfg(test)]
@@ -66,17 +77,15 @@ mod tests {
     fn what_stands_before_a_path_is_taken_away() {
         let meant = |prefix: &str, path: &str| {
             let uri: Uri = path.parse().expect("an address");
-            below(prefix, &uri).map(|uri| uri.map(|uri| uri.to_string()))
+            below(prefix, &uri)
         };
-        assert_eq!(meant("", "/api/v1/jobs"), None);
-        assert_eq!(meant("/t", "/api/v1/jobs"), None);
-        assert_eq!(meant("/t", "/tea/v1"), None, "another folder");
-        assert_eq!(meant("/t", "/t"), Some(None));
-        assert_eq!(meant("/t", "/t/"), Some(Some("/".to_owned())));
-        assert_eq!(
-            meant("/t", "/t/api/v1/jobs?a=%2F"),
-            Some(Some("/api/v1/jobs?a=%2F".to_owned()))
-        );
-        assert_eq!(meant("/a/b", "/a/b/x"), Some(Some("/x".to_owned())));
+        let path = |path: &str| Meant::Path(path.parse().expect("an address"));
+        assert_eq!(meant("", "/api/v1/jobs"), Meant::Elsewhere);
+        assert_eq!(meant("/t", "/api/v1/jobs"), Meant::Elsewhere);
+        assert_eq!(meant("/t", "/tea/v1"), Meant::Elsewhere, "another folder");
+        assert_eq!(meant("/t", "/t"), Meant::Folder);
+        assert_eq!(meant("/t", "/t/"), path("/"));
+        assert_eq!(meant("/t", "/t/api/v1/jobs?a=%2F"), path("/api/v1/jobs?a=%2F"));
+        assert_eq!(meant("/a/b", "/a/b/x"), path("/x"));
     }
 }

@@ -197,7 +197,7 @@ impl Seen {
         }
         self.heads = heads;
         self.executors = executors;
-        if self.pointed.is_none_or(|pointed| pointed.elapsed() >= STEP - PACE / 2) {
+        if self.pointed.is_none_or(|pointed| pointed.elapsed() + PACE / 2 >= STEP) {
             self.point(jobs, now).await?;
         }
         self.last = Some((Instant::now(), begin.elapsed()));

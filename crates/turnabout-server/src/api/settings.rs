@@ -10,6 +10,10 @@ use crate::tasks::{Checks, Shown};
 
 /// How the API is served, to whom, and within which limits.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own in the configuration"
+)]
 pub(crate) struct ApiSettings {
     /// Where it listens.
     pub(crate) address: SocketAddr,

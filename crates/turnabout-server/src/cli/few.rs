@@ -1,5 +1,6 @@
 //! Small commands: `token`, `migrate` and `completions`.
 
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -93,12 +94,10 @@ pub(crate) async fn migrate(global: &Global, args: &Migrate) -> anyhow::Result<E
         version => format!("tables of version {version}"),
     };
     if args.status || args.dry_run {
-        let what = if before.found > before.known {
-            format!("; this program knows versions up to {}: use a newer one", before.known)
-        } else if before.found == before.known {
-            ", which are up to date".to_owned()
-        } else {
-            format!("; `turnabout migrate` brings them to version {}", before.known)
+        let what = match before.found.cmp(&before.known) {
+            Ordering::Greater => format!("; this program knows versions up to {}: use a newer one", before.known),
+            Ordering::Equal => ", which are up to date".to_owned(),
+            Ordering::Less => format!("; `turnabout migrate` brings them to version {}", before.known),
         };
         print::out(&format!("{place} has {}{what}", words(before.found)))?;
         // A script can ask whether there is something to do.

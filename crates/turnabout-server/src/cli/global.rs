@@ -46,25 +46,21 @@ impl Global {
     /// Whoever answers for a command that looks for jobs: where there is no file, there are none, and making an empty one
     /// would hide that this is the wrong folder.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
-        match &self.server {
-            Some(server) => self.remote(server),
-            None => {
-                let config = self.read()?;
-                local(&open_existing(&config).await?, Shown::new(&config))
-            }
+        if let Some(server) = &self.server {
+            return self.remote(server);
         }
+        let config = self.read()?;
+        local(&open_existing(&config).await?, Shown::new(&config))
     }
 
     /// Whoever answers for a command that makes jobs: a file is made if it does not exist.
     pub(crate) async fn client_or_new(&self) -> anyhow::Result<Client> {
-        match &self.server {
-            Some(server) => self.remote(server),
-            None => {
-                let config = self.read()?;
-                let new = is_new_file(&config);
-                local(&open(&config, new).await?, Shown::new(&config))
-            }
+        if let Some(server) = &self.server {
+            return self.remote(server);
         }
+        let config = self.read()?;
+        let new = is_new_file(&config);
+        local(&open(&config, new).await?, Shown::new(&config))
     }
 
     /// For commands that work on a database only.

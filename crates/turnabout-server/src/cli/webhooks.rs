@@ -26,16 +26,15 @@ impl Webhooks {
         let mut all = self.all.lock().await;
         for (name, hook) in &config.webhooks {
             let known = tasks::add_webhook(serve::plain(jobs, config), config, name, hook)?;
-            match all.get(name) {
-                Some(running) => running.replace_tasks(known).await?,
-                None => {
-                    let queue = format!("{WEBHOOK_TASK}{name}");
-                    let executor = known
-                        .name(format!("{beside}/{queue}"))
-                        .queues(&[queue])
-                        .slots(hook.max_running);
-                    all.insert(name.clone(), executor.start().await?);
-                }
+            if let Some(running) = all.get(name) {
+                running.replace_tasks(known).await?;
+            } else {
+                let queue = format!("{WEBHOOK_TASK}{name}");
+                let executor = known
+                    .name(format!("{beside}/{queue}"))
+                    .queues(&[queue])
+                    .slots(hook.max_running);
+                all.insert(name.clone(), executor.start().await?);
             }
         }
         let gone: Vec<String> = all

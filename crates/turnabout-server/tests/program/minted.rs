@@ -125,7 +125,7 @@ pub(crate) fn minted_tokens_do_nothing_beyond_their_jobs(place: &Place) {
         }
         assert_eq!(told.len(), all.len(), "{told:?}");
         for (name, id) in &told {
-            assert_eq!(name == "job", sees.iter().any(|seen| *seen == id), "{told:?}");
+            assert_eq!(name == "job", sees.contains(&id), "{told:?}");
         }
         // By itself the stream is about its jobs, and no others.
         let mut events = browser.events("", None);
@@ -237,14 +237,11 @@ pub(crate) fn minted_tokens_end_and_are_revoked_with_their_streams(place: &Place
 
     // No token is in any log.
     server.terminate();
-    let mut lines = Vec::new();
-    while let Ok(line) = server.log.recv() {
-        lines.push(line);
-    }
-    let log = lines.join("\n");
+    let logged: Vec<String> = std::iter::from_fn(|| server.log.recv().ok()).collect();
+    let logged = logged.join("\n");
     for token in [short, long, new, token] {
         let signature = token.rsplit('.').next().expect("a signature").to_owned();
-        assert!(!log.contains(&token) && !log.contains(&signature), "{log}");
+        assert!(!logged.contains(&token) && !logged.contains(&signature), "{logged}");
     }
 }
 

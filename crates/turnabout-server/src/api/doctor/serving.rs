@@ -96,16 +96,16 @@ fn nobody(facts: &Facts) -> Finding {
 }
 
 fn unserved(facts: &Facts, there: &[&Member], findings: &mut Vec<Finding>) {
-    let mut tasks: BTreeMap<&str, ()> = BTreeMap::new();
-    let mut places: BTreeMap<(&str, &str), ()> = BTreeMap::new();
+    let mut tasks: BTreeSet<&str> = BTreeSet::new();
+    let mut places: BTreeSet<(&str, &str)> = BTreeSet::new();
     for head in facts.heads.iter().filter(|head| !is_served(head, there)) {
         if there.iter().any(|member| knows(member, &head.task)) {
-            places.insert((&head.queue, &head.task), ());
+            places.insert((&head.queue, &head.task));
         } else {
-            tasks.insert(&head.task, ());
+            tasks.insert(&head.task);
         }
     }
-    for task in tasks.keys() {
+    for task in &tasks {
         let (jobs, groups) = count(facts, |head| head.task == *task);
         let knew = facts.executors.iter().find(|member| knows(member, task));
         let evidence = match knew {
@@ -129,7 +129,7 @@ fn unserved(facts: &Facts, there: &[&Member], findings: &mut Vec<Finding>) {
             .see(format!("/api/v1/jobs?state=waiting&task={task}")),
         );
     }
-    for (queue, task) in places.keys() {
+    for (queue, task) in &places {
         let (jobs, groups) = count(facts, |head| head.queue == *queue && head.task == *task);
         let served: BTreeSet<&str> = there
             .iter()

@@ -8,6 +8,10 @@ use utoipa::ToSchema;
 
 /// What failed, by kind: the most frequent first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "what a page lists is called as the page is, everywhere in this API"
+)]
 pub(crate) struct Failures {
     /// Kinds of failures.
     pub(crate) failures: Vec<FailureView>,

@@ -40,6 +40,10 @@ pub(crate) struct Rest {
 /// One group's share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Share)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says something of its own about a group"
+)]
 pub(crate) struct ShareView {
     /// The group.
     pub(crate) group: String,

@@ -26,7 +26,7 @@ impl Executors for PostgresStore {
     }
 
     async fn heartbeat(&self, executor: Uuid, beat: i64) -> Result<Beat> {
-        self.beat(executor, beat).await
+        Box::pin(self.beat(executor, beat)).await
     }
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {

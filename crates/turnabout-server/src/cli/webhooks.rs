@@ -55,7 +55,7 @@ impl Webhooks {
     /// Whether all of them could be given what the configuration says.
     pub(super) fn check(jobs: &Jobs, config: &Config) -> anyhow::Result<()> {
         for (name, hook) in &config.webhooks {
-            tasks::add_webhook(Executor::new(jobs), config, name, hook)?;
+            drop(tasks::add_webhook(Executor::new(jobs), config, name, hook)?);
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 mod audit;
 mod change;
 mod claim;
+mod forget;
 mod insight;
 mod look;
 mod overview;
@@ -434,30 +435,6 @@ impl Store for Model {
 
     async fn prune(&self) -> Result<u64> {
         self.prune_audit();
-        let now = self.now();
-        let tables = &mut *self.tables();
-        let past = |job: &Job| {
-            job.finished
-                .is_some_and(|finished| after(finished, self.options.retention) <= now)
-        };
-        let old: Vec<Job> = tables
-            .ended
-            .extract_if(.., |_, job| past(job))
-            .map(|(_, job)| job)
-            .collect();
-        let count = old.len() as u64;
-        let (live, ended) = (&tables.live, &tables.ended);
-        tables
-            .logs
-            .retain(|(job, _), _| live.contains_key(job) || ended.contains_key(job));
-        tables
-            .attempts
-            .retain(|job, _| live.contains_key(job) || ended.contains_key(job));
-        let owed = old.into_iter().filter(|job| tables.hooks(&job.task).has(Hook::Delete));
-        let owed = owed.map(|job| (Hook::Delete, job)).collect();
-        if tables.note(owed, now) {
-            self.signal(Signal::Owed);
-        }
-        Ok(count)
+        Ok(self.forget_old())
     }
 }

@@ -114,14 +114,6 @@ pub struct PostgresStore {
 const SIGNALS: usize = 4096;
 
 impl PostgresStore {
-    /// How the tables are, without changing anything.
-    pub async fn status(url: &str, schema: &str) -> Result<super::SchemaStatus> {
-        sql::check_schema(schema)?;
-        let (config, tls) = connect::config(url)?;
-        let name = connect::name(&config);
-        migrate::status(&config, &tls, schema, &name).await
-    }
-
     /// Opens the store: connects, brings the schema up to date, begins to listen.
     pub async fn open(url: &str, options: StoreOptions) -> Result<Arc<Self>> {
         sql::check_schema(&options.schema)?;

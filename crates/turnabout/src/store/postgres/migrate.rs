@@ -2,7 +2,8 @@
 
 use tokio_postgres::{Client, Config, GenericClient};
 
-use super::sql::in_schema;
+use super::PostgresStore;
+use super::sql::{check_schema, in_schema};
 use super::tls::Tls;
 use crate::error::{Error, Result};
 use crate::store::{SchemaStatus, StoreOptions};
@@ -53,8 +54,18 @@ pub(super) async fn prepare(config: &Config, tls: &Tls, options: &StoreOptions, 
     Ok(())
 }
 
+impl PostgresStore {
+    /// How the tables are, without changing anything.
+    pub async fn status(url: &str, schema: &str) -> Result<SchemaStatus> {
+        check_schema(schema)?;
+        let (config, tls) = super::connect::config(url)?;
+        let name = super::connect::name(&config);
+        status(&config, &tls, schema, &name).await
+    }
+}
+
 /// How the schema is, without changing anything.
-pub(super) async fn status(config: &Config, tls: &Tls, schema: &str, name: &str) -> Result<SchemaStatus> {
+async fn status(config: &Config, tls: &Tls, schema: &str, name: &str) -> Result<SchemaStatus> {
     let (client, connection) = connect(config, tls, name).await?;
     let (found, _) = found(&client, schema).await?;
     drop(client);

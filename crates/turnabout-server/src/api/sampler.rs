@@ -200,7 +200,9 @@ impl Seen {
         if self.pointed.is_none_or(|pointed| pointed.elapsed() + PACE / 2 >= STEP) {
             self.point(jobs, now).await?;
         }
-        self.last = Some((Instant::now(), begin.elapsed()));
+        // The first look pays for connections and plans: it says nothing about what the next will cost.
+        let took = if first { Duration::ZERO } else { begin.elapsed() };
+        self.last = Some((Instant::now(), took));
         Ok(())
     }
 

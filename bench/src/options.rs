@@ -51,7 +51,7 @@ pub(crate) struct Options {
     /// Small sizes, to see whether everything works
     #[arg(long)]
     quick: bool,
-    /// Only these scenarios
+    /// Only these scenarios; network, asleep, life and snapshot are measured only if they are named
     #[arg(long, value_delimiter = ',')]
     only: Vec<Scenario>,
     /// Only these stores
@@ -145,9 +145,13 @@ impl Options {
         stores
     }
 
+    /// Those that were named; or all but those that need many processes, and minutes each.
     pub(crate) fn scenarios(&self) -> Vec<Scenario> {
+        use Scenario::{Asleep, Life, Network, Snapshot};
         if self.only.is_empty() {
-            Scenario::value_variants().to_vec()
+            let all = Scenario::value_variants().iter().copied();
+            all.filter(|scenario| !matches!(scenario, Network | Asleep | Life | Snapshot))
+                .collect()
         } else {
             self.only.clone()
         }

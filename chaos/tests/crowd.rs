@@ -19,7 +19,12 @@ async fn who_has_joined_keeps_its_lease_and_who_cannot_says_so() {
     };
     let outcome = gather(&crowd).await.expect("it comes to its end");
     println!("{outcome}");
-    assert!(outcome.is_good(), "seed {}", crowd.seed);
+    assert!(
+        outcome.is_good(),
+        "seed {}: {outcome}, told {:?}",
+        crowd.seed,
+        outcome.surplus
+    );
     assert!(outcome.joined >= 4, "{outcome}");
     assert!(!outcome.surplus.is_empty(), "{outcome}");
     assert!(outcome.busy <= 8, "{outcome}");

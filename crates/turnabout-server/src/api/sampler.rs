@@ -24,7 +24,7 @@ const POINTS: usize = 360;
 const PACE: Duration = Duration::from_secs(1);
 /// .. which is so long after the last question.
 const ASKING: Duration = Duration::from_secs(30);
-/// A look that took a second is followed by fifty in which nobody looks.
+/// A look that took long is followed by so many times as long in which nobody looks, but no longer than a point lasts.
 const SPARING: u32 = 50;
 /// So many streams of ready jobs are looked at.
 const HEADS: u32 = 10_000;
@@ -75,6 +75,10 @@ impl Default for Sampler {
     }
 }
 
+fn sparing(took: Duration) -> Duration {
+    (took * SPARING).min(STEP)
+}
+
 impl Sampler {
     /// What is known now, for somebody who asks: not older than a second, unless looking takes long.
     pub(super) async fn now(&self, jobs: &Jobs) -> turnabout::Result<tokio::sync::MutexGuard<'_, Seen>> {
@@ -84,7 +88,7 @@ impl Sampler {
         let mut seen = self.seen.lock().await;
         if seen
             .last
-            .is_none_or(|(at, took)| at.elapsed() >= PACE.max(took * SPARING))
+            .is_none_or(|(at, took)| at.elapsed() >= PACE.max(sparing(took)))
         {
             seen.look(jobs, self.begun.elapsed()).await?;
         }
@@ -105,7 +109,7 @@ impl Sampler {
             let wait = match app.sampler.look(&app.jobs).await {
                 Ok(took) => {
                     troubled = false;
-                    app.sampler.pace().max(took * SPARING)
+                    app.sampler.pace().max(sparing(took))
                 }
                 Err(error) => {
                     if !troubled {

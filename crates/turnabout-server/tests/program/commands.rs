@@ -248,6 +248,7 @@ pub(crate) fn arguments_arrive_as_they_are_whatever_they_contain(place: &Place) 
 
 pub(crate) fn a_program_is_told_about_its_job_and_not_about_our_secrets(place: &Place) {
     place.configure("[tasks.env]\ncommand = [\"sh\", \"-c\", \"env > env\"]\nenvironment = { OWN = \"yes\" }\n");
+    place.ask(&["migrate"]);
     let server = place
         .command(&["executor"])
         .env("TURNABOUT_TOKEN", "hidden")

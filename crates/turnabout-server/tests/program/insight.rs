@@ -268,7 +268,7 @@ pub(crate) fn a_group_sees_its_share_and_failures_and_nothing_of_others(place: &
             .is_some_and(|text| text.contains("1 by other groups")),
         "{why}"
     );
-    let bad = chief.submit(&json!({ "task": "sleep", "args": { "seconds": -1 }, "group": "blue", "queue": "none" }));
+    let bad = chief.submit(&json!({ "task": "sleep", "args": { "seconds": 1 }, "group": "blue", "queue": "none" }));
     chief
         .post(&format!("/api/v1/jobs/{bad}/cancel"), &Value::Null)
         .with(200);

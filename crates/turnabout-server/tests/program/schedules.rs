@@ -86,6 +86,7 @@ pub(crate) fn a_schedule_of_the_file_runs_and_what_an_operator_sets_stays(place:
 
 pub(crate) fn schedules_are_made_explained_and_run_from_the_command_line(place: &Place) {
     place.configure("");
+    place.ask(&["migrate"]);
     let run = |args: &[&str]| place.ask(args);
     let made = run(&[
         "schedule",

@@ -282,13 +282,13 @@ CREATE TABLE schedule_run (
 
 CREATE UNIQUE INDEX schedule_run_once ON schedule_run (schedule, time) WHERE job IS NOT NULL;
 
-CREATE TABLE sqlite_sequence(name,seq);
-
 CREATE TABLE signing_key (
     number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     secret BLOB    NOT NULL,
     made   INTEGER NOT NULL
 ) STRICT;
+
+CREATE TABLE sqlite_sequence(name,seq);
 
 CREATE TABLE stream (
     id      INTEGER NOT NULL PRIMARY KEY,

@@ -44,13 +44,14 @@ async fn cost(place: &Place, store: &PostgresStore, exec: &mut Exec, queue: &str
     let want = GROUPS * KNOWN;
     let reserve = format!("'{me}', {want}, {want}, true, '{{}}', '{{}}', null");
     let claim = format!(
-        "'{me}', 99, 1, null, {version}, {}, {known}, {}, {}, {}, {}, {}, {}, {known}",
+        "'{me}', 99, 1, null, {version}, {}, {known}, {}, {}, {}, {}, {}, {}, {}, {known}",
         list(0..GROUPS),
         n("f"),
         n(queue),
         list((0..GROUPS).map(|g| format!("g{g}"))),
         n("2"),
         n("work"),
+        n("0"),
         n("0"),
         known = n(&KNOWN.to_string()),
     );

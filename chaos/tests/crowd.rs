@@ -5,6 +5,7 @@ use std::time::Duration;
 use turnabout_chaos::crowd::{Crowd, gather};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes a server of its own, and on a busy machine did not always come to its end: scripts/crowd runs the same"]
 async fn who_has_joined_keeps_its_lease_and_who_cannot_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
     let crowd = Crowd {

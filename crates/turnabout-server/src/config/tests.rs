@@ -235,7 +235,10 @@ fn every_line_of_the_reference_can_be_used_as_it_stands() {
     }
     let mut config = Config::from(file(&used.join("\n")), &[], &[]).unwrap_or_else(|troubles| panic!("{troubles}"));
     let defaults = Config::default();
-    assert!(config.store.listen_url.take().is_some(), "a sample: there is no default");
+    assert!(
+        config.store.listen_url.take().is_some(),
+        "a sample: there is no default"
+    );
     assert_eq!(config.store, defaults.store);
     assert_eq!(config.executor.lease, defaults.executor.lease);
     let named = [

@@ -18,7 +18,7 @@ union all
     interruptions, losses, items, state, null, priority, reason, false, queue, "group", task, owner, unique_key,
     args, meta, error, error_message, error_code, result, null, null, subject, prepared
 from turnabout.job_history
-where ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
+where state >= 0 and ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
     and ($3::text is null or "group" = $3) and ($4::text is null or owner = $4)
     and ($5::text is null or queue = $5) and ($6::uuid is null or id < $6)
     and ($8::text is null or strpos(lower(subject collate "C"), lower($8 collate "C")) > 0)

@@ -5,7 +5,7 @@ select
     (select count(*) from (select from turnabout.job where id >= turnabout.id_floor($3) and submitted >= $3
         and ($1::text is null or "group" = $1) and ($2::text is null or owner = $2) limit $4) n)
     + (select count(*) from (select from turnabout.job_history where id >= turnabout.id_floor($3) and submitted >= $3
-        and ($1::text is null or "group" = $1) and ($2::text is null or owner = $2) limit $4) n),
+        and state >= 0 and ($1::text is null or "group" = $1) and ($2::text is null or owner = $2) limit $4) n),
     count(*) filter (where state = ($5::smallint[])[1]), count(*) filter (where state = ($5::smallint[])[2]),
     count(*) filter (where state = ($5::smallint[])[3])
 from (select state from turnabout.job_history where finished >= $3

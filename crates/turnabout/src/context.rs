@@ -1,10 +1,13 @@
 //! What a handler is given beside its arguments.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::{Error, Result};
 use crate::executor::hand::Held;
 use crate::executor::news::News;
+use crate::executor::plan::Seat;
 use crate::job::{Claim, Job, JobId, Meta, Priority};
 use crate::jobs::Jobs;
 use crate::log::JobLog;
@@ -31,8 +34,8 @@ pub(crate) struct Core {
     pub(crate) news: Arc<News>,
     /// The incarnation that holds the job.
     pub(crate) executor: uuid::Uuid,
-    /// Counts handlers that block and were left to themselves.
-    pub(crate) abandoned: Arc<tokio::sync::watch::Sender<usize>>,
+    /// The seat of the slot that it runs in, if it does. Not held by whoever keeps a context.
+    pub(crate) seat: Weak<OwnedSemaphorePermit>,
     #[cfg_attr(
         not(feature = "postgres"),
         expect(dead_code, reason = "only PostgreSQL has transactions for handlers")
@@ -181,8 +184,9 @@ impl<S> Context<S> {
         })
     }
 
-    pub(crate) fn abandoned(&self) -> Arc<tokio::sync::watch::Sender<usize>> {
-        Arc::clone(&self.core.abandoned)
+    /// The seat of the slot, for whoever may outlive it.
+    pub(crate) fn seat(&self) -> Option<Seat> {
+        self.core.seat.upgrade()
     }
 
     /// Waits for something async in a handler that blocks ([`Executor::blocking_task`](crate::Executor::blocking_task)):

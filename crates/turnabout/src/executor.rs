@@ -35,7 +35,7 @@ mod logger;
 mod meter;
 pub(crate) mod news;
 mod numbers;
-mod plan;
+pub(crate) mod plan;
 mod registry;
 mod reporter;
 mod scheduler;

@@ -4,9 +4,10 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt;
+use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
 use super::finisher::Ending;
@@ -28,11 +29,11 @@ use crate::turn::Fairness;
 const MAX_MESSAGE: usize = 16 << 10;
 
 /// A slot: runs one job after the other until there are no more.
-pub(super) async fn slot(life: Arc<Life>) {
+pub(super) async fn slot(life: Arc<Life>, seat: Weak<OwnedSemaphorePermit>) {
     while let Some(held) = life.hand.draw().await {
         // Dropped also when something here panics: a slot that is not given back would be lost for good.
         let _occupied = Occupied(&life);
-        run(&life, held).await;
+        run(&life, held, &seat).await;
     }
 }
 
@@ -47,8 +48,8 @@ impl Drop for Occupied<'_> {
 /// How the handler's future ended: a value, or a panic.
 type Done = Result<TaskResult<Option<String>>, Box<dyn Any + Send>>;
 
-/// Runs one job, from its start to what became of it.
-pub(super) async fn run(life: &Life, held: Arc<Held>) {
+/// Runs one job, from its start to what became of it; in a slot, on its seat.
+pub(super) async fn run(life: &Life, held: Arc<Held>, seat: &Weak<OwnedSemaphorePermit>) {
     // A task that we do not know is never given to us.
     let tasks = life.plan.tasks();
     let task = tasks.registry.get(&held.job.task);
@@ -58,7 +59,7 @@ pub(super) async fn run(life: &Life, held: Arc<Held>) {
     };
     let ending = match started {
         Some((task, open)) => {
-            let ending = handle(life, held, task, &open).await;
+            let ending = handle(life, held, task, &open, seat).await;
             match transaction::conclude(life, ending, open).await {
                 Some(ending) => ending,
                 // It is finished, and the store knows.
@@ -133,7 +134,7 @@ async fn record_start(life: &Life, held: &Arc<Held>) -> bool {
 }
 
 /// Runs the handler until it returns, panics, or has to be dropped because it does not stop when told to.
-async fn handle(life: &Life, held: Arc<Held>, task: &Known, open: &Open) -> Ending {
+async fn handle(life: &Life, held: Arc<Held>, task: &Known, open: &Open, seat: &Weak<OwnedSemaphorePermit>) -> Ending {
     let policy = &task.settings.policy;
     let core = Core {
         held: Arc::clone(&held),
@@ -142,7 +143,7 @@ async fn handle(life: &Life, held: Arc<Held>, task: &Known, open: &Open) -> Endi
         news: Arc::clone(&life.hand.news),
         executor: life.incarnation,
         transaction: open.0.clone(),
-        abandoned: Arc::clone(&life.plan.abandoned),
+        seat: Weak::clone(seat),
     };
     let span = || {
         tracing::info_span!(

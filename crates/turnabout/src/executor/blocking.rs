@@ -4,26 +4,20 @@
 //! handler that never returns must not keep a process from ending.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Handle;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
+use super::plan::Seat;
 use crate::task::TaskResult;
 
-/// Runs a handler to its end, however long that takes. Dropped, it leaves the handler to itself, and counts it among the
-/// `abandoned` until it returns.
+/// Runs a handler to its end, however long that takes. Dropped, it leaves the handler to itself, which keeps its seat until
+/// it returns.
 pub(super) async fn run<R: Send + 'static>(
-    abandoned: Arc<watch::Sender<usize>>,
+    seat: Option<Seat>,
     handler: impl FnOnce() -> TaskResult<R> + Send + 'static,
 ) -> TaskResult<R> {
     let (sender, answer) = oneshot::channel();
-    let here = Arc::new(Mutex::new(Where::Awaited));
-    let there = Arc::clone(&here);
-    let leaving = Leaving {
-        here,
-        abandoned: Arc::clone(&abandoned),
-    };
     let (runtime, span) = (Handle::current(), tracing::Span::current());
     std::thread::Builder::new()
         .name("turnabout-job".to_owned())
@@ -31,42 +25,14 @@ pub(super) async fn run<R: Send + 'static>(
             let _runtime = runtime.enter();
             let _span = span.enter();
             let done = std::panic::catch_unwind(AssertUnwindSafe(handler));
-            let before = std::mem::replace(&mut *there.lock().unwrap_or_else(PoisonError::into_inner), Where::Over);
-            if before == Where::Abandoned {
-                abandoned.send_modify(|count| *count -= 1);
-            }
+            // Before the answer: whoever hears it may be the last to leave.
+            drop(seat);
             // Nobody waits for it any longer: nothing to be done.
             let _ = sender.send(done);
         })?;
-    let answer = answer.await;
-    drop(leaving);
-    match answer {
+    match answer.await {
         Ok(Ok(result)) => result,
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
         Err(_) => Err("the handler's thread ended without an answer".into()),
-    }
-}
-
-/// How a handler's thread and whoever waits for it stand to each other.
-#[derive(PartialEq)]
-enum Where {
-    Awaited,
-    Abandoned,
-    Over,
-}
-
-/// Dropped before the handler has returned, it counts it among the abandoned.
-struct Leaving {
-    here: Arc<Mutex<Where>>,
-    abandoned: Arc<watch::Sender<usize>>,
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
-        if *here == Where::Awaited {
-            *here = Where::Abandoned;
-            self.abandoned.send_modify(|count| *count += 1);
-        }
     }
 }

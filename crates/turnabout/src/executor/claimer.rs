@@ -135,7 +135,7 @@ impl<'a> Claimer<'a> {
         // In this order, in which a job on its way from the queue into a slot is not overlooked.
         let (queued, running) = (hand.queued(), hand.running());
         self.pace.want(Load {
-            slots: life.plan.slots.saturating_sub(*life.plan.abandoned.borrow()),
+            slots: life.seated.load(Relaxed),
             running,
             queued,
         })

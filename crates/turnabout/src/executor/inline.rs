@@ -1,7 +1,7 @@
 //! Running a job at once, in the caller's own time: stored, claimed, run and settled as every other, by an executor that
 //! is running anyway, but not in one of its slots.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::ExecutorHandle;
@@ -55,7 +55,7 @@ impl ExecutorHandle {
         // Not dropped with the caller: a job in hand must end in some way.
         let run = tokio::spawn({
             let (life, held) = (Arc::clone(&life), Arc::clone(&held));
-            async move { attempt::run(&life, held).await }
+            async move { attempt::run(&life, held, &Weak::new()).await }
         });
         let _ = run.await;
         let mut size = life.hand.size.subscribe();

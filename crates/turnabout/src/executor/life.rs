@@ -2,7 +2,7 @@
 //! a claim belongs to a life; when a life is over all of it is dropped, and the next one begins with nothing.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,8 @@ pub(super) struct Life {
     /// Random, and never used again.
     pub(super) incarnation: Uuid,
     pub(super) hand: Hand,
+    /// How many of its slots have a seat.
+    pub(super) seated: AtomicUsize,
     /// Held by whoever stores lines of logs.
     pub(super) log_turn: tokio::sync::Mutex<()>,
     /// The lease has ended, or is about to: everything stops, and nothing counts any longer.
@@ -100,6 +102,7 @@ impl Life {
             store,
             incarnation: Uuid::new_v4(),
             hand: Hand::new(news),
+            seated: AtomicUsize::new(0),
             log_turn: tokio::sync::Mutex::default(),
             lost: CancellationToken::new(),
             closing: CancellationToken::new(),

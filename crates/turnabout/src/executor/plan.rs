@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::life::Life;
 use super::registry::Registry;
@@ -127,9 +127,12 @@ pub(super) struct Plan {
     pub(super) wake_up: Duration,
     pub(super) hook_limit: Duration,
     pub(super) log_limits: LogLimits,
-    /// Handlers that block and were left to themselves, of all lives.
-    pub(super) abandoned: Arc<watch::Sender<usize>>,
+    /// As many as there are slots, for the slots of all lives: a handler of an earlier life keeps its seat until it is gone.
+    pub(super) seats: Arc<Semaphore>,
 }
+
+/// What a slot sits on while its life lasts. Whoever cannot be dropped with the slot shares it.
+pub(crate) type Seat = Arc<OwnedSemaphorePermit>;
 
 impl Plan {
     pub(super) fn new(jobs: Jobs, registry: Registry, mut options: Options) -> Result<Self> {
@@ -138,12 +141,14 @@ impl Plan {
         let name_given = options.name.is_some();
         let name = options.name.unwrap_or_else(host_name);
         self::name("executor name", &name)?;
+        let slots = if options.inline_only { 0 } else { options.slots };
         Ok(Self {
             jobs,
             tasks: RwLock::new(Arc::new(tasks)),
             name,
             name_given,
-            slots: if options.inline_only { 0 } else { options.slots },
+            slots,
+            seats: Arc::new(Semaphore::new(slots)),
             queues: options.queues,
             fairness: options.fairness,
             scheme: options.scheme,
@@ -154,7 +159,6 @@ impl Plan {
             wake_up: options.wake_up,
             hook_limit: options.hook_limit,
             log_limits: options.log_limits,
-            abandoned: Arc::new(watch::Sender::new(0)),
         })
     }
 

@@ -123,7 +123,7 @@ impl Registry {
             let handler = Arc::clone(&handler);
             async move {
                 // Encoded where it was made, since it need not be fit for travelling.
-                let result = super::blocking::run(cx.abandoned(), move || encode(&handler(cx, args)?)).await?;
+                let result = super::blocking::run(cx.seat(), move || encode(&handler(cx, args)?)).await?;
                 Ok(Encoded(result))
             }
         };

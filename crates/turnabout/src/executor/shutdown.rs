@@ -1,6 +1,7 @@
 //! One life from beginning to end: which loops run, and in what order they stop.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -12,6 +13,7 @@ use super::finisher::Ending;
 use super::hand::Stop;
 use super::handle::Control;
 use super::life::Life;
+use super::plan::Seat;
 use super::{claimer, finisher, hooks, keeper, news, scheduler, sweeper};
 use crate::job::Described;
 use crate::lifecycle::Event;
@@ -45,17 +47,16 @@ pub(super) async fn live(life: &Arc<Life>, control: &Control) -> End {
     loops.spawn(Arc::clone(life).supervise("tidy", sweeper::tidy));
     loops.spawn(Arc::clone(life).supervise("hooks", hooks::run));
     let mut slots = JoinSet::new();
-    for number in 0..life.plan.slots {
-        // Handlers that block and outlived their life keep their slots until they return.
-        let mut abandoned = life.plan.abandoned.subscribe();
-        let (life, others) = (Arc::clone(life), life.plan.slots - number - 1);
+    for _ in 0..life.plan.slots {
+        let (life, seats) = (Arc::clone(life), Arc::clone(&life.plan.seats));
         slots.spawn(async move {
-            // The sender lives in the plan, so waiting cannot fail.
-            let _ = abandoned.wait_for(|abandoned| *abandoned <= others).await;
-            drop(abandoned);
+            // Handlers that outlived their life keep their seats until they are gone. The semaphore is never closed.
+            let Ok(seat) = seats.acquire_owned().await else { return };
+            let seat: Seat = Arc::new(seat);
+            life.seated.fetch_add(1, Relaxed);
             // The claimer may be waiting for a slot.
             life.hand.room.notify_one();
-            life.supervise("slot", slot).await;
+            life.supervise("slot", |life| slot(life, Arc::downgrade(&seat))).await;
         });
     }
     let mut claimer = AbortOnDrop(tokio::spawn(Arc::clone(life).supervise("claimer", claimer::run)));
@@ -86,9 +87,9 @@ async fn give_up(life: &Life, slots: &mut JoinSet<()>) -> bool {
     // Those that never yield cannot be dropped either, and those that block were left to themselves.
     slots.abort_all();
     let timeout = life.plan.lease / 20;
-    let dropped = tokio::time::timeout(timeout, async { while slots.join_next().await.is_some() {} }).await;
+    let _ = tokio::time::timeout(timeout, async { while slots.join_next().await.is_some() {} }).await;
     life.hand.put_away(&lost);
-    dropped.is_ok() && *life.plan.abandoned.borrow() == 0
+    life.plan.seats.available_permits() == life.plan.slots
 }
 
 /// Waits for a shutdown, and does it.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
 use super::counting::{Counting, Fault};
 use super::*;
-use crate::job::State;
+use crate::job::{Job, State};
 use crate::store::conformance::cases;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -204,14 +204,25 @@ async fn handlers_that_never_yield_do_not_stop_heartbeats(world: &World) {
     within(busy).await.expect("it ends");
 }
 
-/// A handler that outlives its executor's lease, in the same process: its slot is not given to another one.
 async fn one_that_outlives_its_lease_keeps_its_slot(world: &World) {
+    let ground = keeps_its_slot(world, |executor| executor.blocking_task(grind)).await;
+    // It has no retries, and was lost.
+    assert_eq!(ground.state, State::Failed);
+}
+
+async fn one_that_never_yields_and_outlives_its_lease_keeps_its_slot(world: &World) {
+    keeps_its_slot(world, |executor| {
+        executor.task(async |cx: Context<Arc<Mill>>, task: Grind| grind(cx, task))
+    })
+    .await;
+}
+
+/// A handler that outlives its executor's lease, in the same process: its slot is not given to another one.
+async fn keeps_its_slot(world: &World, add: impl FnOnce(Executor<Arc<Mill>>) -> Executor<Arc<Mill>>) -> Job {
     let store = Counting::new(&world.store);
     let jobs = Jobs::on(store.clone());
     let mill = Arc::<Mill>::default();
-    let running = Executor::new(&jobs)
-        .state(Arc::clone(&mill))
-        .blocking_task(grind)
+    let running = add(Executor::new(&jobs).state(Arc::clone(&mill)))
         .slots(1)
         .lease(Duration::from_millis(50), Duration::from_millis(600))
         .grace(Duration::from_millis(20))
@@ -235,12 +246,13 @@ async fn one_that_outlives_its_lease_keeps_its_slot(world: &World) {
     );
     mill.stop.store(true, SeqCst);
     assert_eq!(ended(&jobs, next).await.state, State::Success);
-    // It has no retries, and was lost.
-    assert_eq!(ended(&jobs, ground).await.state, State::Failed);
+    let ground = ended(&jobs, ground).await;
     running.shutdown(Duration::ZERO).await;
+    ground
 }
 
 cases![
+    one_that_never_yields_and_outlives_its_lease_keeps_its_slot,
     one_that_outlives_its_lease_keeps_its_slot,
     a_handler_that_blocks_has_the_same_context,
     a_handler_that_blocks_hears_of_a_cancel,

@@ -6,7 +6,7 @@ import { now } from "./session.js";
 /** @typedef {{ name: string, value: string, text: string }} Term */
 
 export const STATES = ["waiting", "scheduled", "running", "stuck", "success", "failed", "cancelled"];
-const NAMES = ["state", "task", "group", "owner", "queue", "id"];
+const NAMES = ["state", "task", "group", "owner", "queue", "id", "reason", "code", "parent", "executor", "attempts"];
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const UNITS = { ms: 1, s: 1000, sec: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
@@ -67,6 +67,10 @@ export function meaning(text) {
       const odd = value.split(",").find((word) => !STATES.includes(word.replace(/^!/, "")));
       if (odd !== undefined) wrong = `“${odd}” is no state; there are ${STATES.join(", ")}`;
       query.state = query.state ? `${query.state},${value}` : value;
+    } else if ((name === "parent" || name === "executor") && !isId(value)) {
+      wrong = `“${value}” is no id; “${name}:” needs a whole one`;
+    } else if (name === "attempts" && !/^\d{1,9}$/.test(value)) {
+      wrong = `“${value}” is no number of attempts`;
     } else {
       query[name] = value;
     }

@@ -119,6 +119,7 @@ on_both_stores! {
     codes::every_code_of_a_problem_is_met,
     codes::arguments_that_a_task_cannot_take_are_refused_where_it_is_known,
     roles::a_group_sees_and_changes_nothing_of_another_and_neither_does_an_owner,
+    roles::an_operator_does_all_but_tokens_and_the_end_and_a_viewer_changes_nothing,
     roles::nobody_gets_around_the_guard,
     roles::a_server_that_others_can_reach_needs_tokens,
     minted::minted_tokens_do_nothing_beyond_their_jobs,

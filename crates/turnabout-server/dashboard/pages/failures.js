@@ -19,17 +19,22 @@ export function failures() {
     const answer = await maybe("failures", {}, signal);
     all = answer === null ? null : answer.failures.map((/** @type {Failure} */ row) => ({ stuck: 0, ...row }));
   };
+  /** The jobs of a row: of this task, with this error. */
+  const meant = (/** @type {Failure} */ row, /** @type {"failed" | "stuck"} */ state) => {
+    const by = row.code ? { code: row.code } : row.reason ? { reason: row.reason } : {};
+    const query = { state, task: row.task, ...by };
+    return { query, text: Object.entries(query).map(([name, value]) => term(name, value)).join(" ") };
+  };
+  const again = () => void look(new AbortController().signal).catch(() => {});
   const restart = (/** @type {Failure} */ row) => {
-    const others = (all ?? []).filter((one) => one.task === row.task).length - 1;
-    void change("restart", { query: { state: "failed", task: row.task }, text: `state:failed ${term("task", row.task)}` }, {
-      note: others > 0 ? `Failed jobs of ${row.task} with other errors are among them.` : "They take their turns like all others, so that they do not push anyone aside.",
-      after: () => void look(new AbortController().signal).catch(() => {}),
+    // Errors without a code are told apart by their words, for which there is no filter.
+    const others = (all ?? []).some((one) => one !== row && one.task === row.task && one.code === row.code && one.reason === row.reason);
+    void change("restart", meant(row, "failed"), {
+      note: others && !row.code ? `Failed jobs of ${row.task} with other errors without a code are among them.` : "They take their turns like all others, so that they do not push anyone aside.",
+      after: again,
     });
   };
-  const retry = (/** @type {Failure} */ row) =>
-    void change("retry", { query: { state: "stuck", task: row.task }, text: `state:stuck ${term("task", row.task)}` }, {
-      after: () => void look(new AbortController().signal).catch(() => {}),
-    });
+  const retry = (/** @type {Failure} */ row) => void change("retry", meant(row, "stuck"), { after: again });
   const view = () => {
     if (all === undefined) return h("div", { class: "skeleton" });
     if (all === null) return [absent("Failures by error"), h("p", { class: "center" }, link(to.jobs("state:failed"), "All failed jobs"))];
@@ -47,9 +52,9 @@ export function failures() {
         { title: "Error", kind: "main", cell: (row) => [(row.code ?? row.reason) && mark("critical", row.code ?? row.reason ?? ""), " ", h("span", { class: "error", title: row.message }, row.message)] },
         { title: "First", kind: "num wide", sort: "first", cell: (row) => ago(row.first) },
         { title: "Last", kind: "num", sort: "last", cell: (row) => ago(row.last) },
-        { title: "", kind: "acts", cell: (row) => [link(to.job(row.example), "Example"), " · ", link(to.jobs(`state:failed ${term("task", row.task)}`), "Jobs"),
-          mayChange() && row.count > 0 && button("Restart all …", () => restart(row), { kind: "small", title: `All failed jobs of ${row.task}` }),
-          mayChange() && (row.stuck ?? 0) > 0 && button("Try now …", () => retry(row), { kind: "small", title: `All stuck jobs of ${row.task}` })] },
+        { title: "", kind: "acts", cell: (row) => [link(to.job(row.example), "Example"), " · ", link(to.jobs(meant(row, "failed").text), "Jobs"),
+          mayChange() && row.count > 0 && button("Restart all …", () => restart(row), { kind: "small", title: `All failed jobs of ${row.task} with this error` }),
+          mayChange() && (row.stuck ?? 0) > 0 && button("Try now …", () => retry(row), { kind: "small", title: `All stuck jobs of ${row.task} with this error` })] },
       ],
     });
   };

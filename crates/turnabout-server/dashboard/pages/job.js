@@ -14,6 +14,10 @@ import { copyOf } from "./submit.js";
 /** @typedef {import("../types").Job} Job */
 /** @typedef {import("../view.js").Kid} Kid */
 
+/** So many children are shown; the rest are a list of their own. */
+const CHILDREN = 50;
+/** Jobs of the server's own that tell webhooks. */
+const WEBHOOK = "webhook:";
 const ENDED = ["success", "failed", "cancelled"];
 
 /** @param {string} id @returns {import("../app.js").Page} */
@@ -27,6 +31,8 @@ export function job(id) {
   let why = null;
   /** @type {import("../types").Attempt[]} */
   let attempts = [];
+  /** Jobs that name this one as their parent: those that it made, and those that told of it. @type {import("../types").JobPage | null} */
+  let children = null;
   /** @type {import("../types").Executor[]} */
   let executors = [];
   const log = logOf(id);
@@ -50,9 +56,10 @@ export function job(id) {
     if (was && was.state !== job.state) log.wake();
     redraw();
     const ended = ENDED.includes(job.state);
-    [why, attempts] = await Promise.all([
+    [why, attempts, children] = await Promise.all([
       ended ? null : maybe(`${path}/explain`, {}, signal),
       get(`${path}/attempts`, {}, signal).then((all) => all.attempts),
+      get("jobs", { parent: id, limit: CHILDREN }, signal),
     ]);
     if (seesAll() && executors.length === 0 && (job.executor || attempts.length > 0)) executors = (await maybe("executors", {}, signal))?.executors ?? [];
   };
@@ -174,6 +181,20 @@ export function job(id) {
         h("span", { class: "muted" }, executor(one.executor)), one.ended ? mark(one.reason ? "critical" : "good", one.reason ?? "success") : mark("notice", "running")),
       one.error_message && h("p", null, one.error_message), one.error && h("pre", { class: "error" }, one.error)))));
 
+  const related = (/** @type {string} */ title, /** @type {Job[]} */ jobs, /** @type {(job: Job) => Kid} */ what) => jobs.length > 0 && card(title,
+    h("ul", { class: "related" }, jobs.map((one) => h("li", { key: one.id }, state(one), link(to.job(one.id), what(one)), at(one.finished ?? one.submitted),
+      one.state !== "success" && one.attempts > 1 && h("small", null, `${count(one.attempts)} attempts`),
+      (one.error_message ?? one.error) && h("small", { class: "error" }, one.error_message ?? one.error)))),
+    children?.next ? link(to.jobs(term("parent", id)), "all of them") : null);
+  const kin = () => {
+    const all = children?.jobs ?? [];
+    const tells = (/** @type {Job} */ one) => one.group === "webhooks" && one.task.startsWith(WEBHOOK);
+    return [
+      related("Children", all.filter((one) => !tells(one)), (one) => [h("strong", null, one.task), " ", one.subject ?? brief(one.id)]),
+      related("Webhooks told", all.filter(tells), (one) => [h("strong", null, one.task.slice(WEBHOOK.length)), " ", (one.subject ?? "").split(" ")[0] ?? ""]),
+    ];
+  };
+
   const json = (/** @type {string} */ name, /** @type {string} */ raw) => h("details", { key: name, open: raw.length < 600 },
     h("summary", null, name, h("small", null, `${count(raw.length)} characters`), copy(raw, name.toLowerCase())), h("pre", { class: "json" }, pretty(raw)));
 
@@ -197,6 +218,7 @@ export function job(id) {
             job.parent ? ["Parent", link(to.job(job.parent), brief(job.parent))] : null,
             ...Object.entries(job.meta).map(([name, value]) => /** @type {[string, Kid]} */ ([name, h("code", null, value)])),
           ])),
+          kin(),
           card("Data", [json("Arguments", args), job.state === "success" && result !== "null" && json("Result", result)]))),
     ];
   };

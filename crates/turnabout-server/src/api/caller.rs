@@ -72,7 +72,7 @@ impl Caller {
     /// The only group that they see, if not all.
     pub(super) fn group(&self) -> Option<&str> {
         match &self.role {
-            Role::Admin => None,
+            Role::Admin | Role::Operator | Role::Viewer => None,
             Role::Group(group) | Role::Owner { group, .. } => Some(group),
             Role::Browser(grant) => grant.group.as_deref(),
         }
@@ -83,7 +83,7 @@ impl Caller {
         match &self.role {
             Role::Owner { owner, .. } => Some(owner),
             Role::Browser(grant) => grant.owner.as_deref(),
-            Role::Admin | Role::Group(_) => None,
+            Role::Admin | Role::Operator | Role::Viewer | Role::Group(_) => None,
         }
     }
 
@@ -92,6 +92,28 @@ impl Caller {
         self.may_see(job.id)
             && self.group().is_none_or(|group| job.group == group)
             && self.owner().is_none_or(|owner| job.owner.as_deref() == Some(owner))
+    }
+
+    /// An error unless they see everything.
+    pub(super) fn sees_all(&self) -> Result<(), Problem> {
+        match self.role {
+            Role::Admin | Role::Operator | Role::Viewer => Ok(()),
+            _ => Err(Problem::new(
+                Code::Forbidden,
+                "only those who look after the whole server may see this: admin, operator, viewer",
+            )),
+        }
+    }
+
+    /// An error unless they may change what is set for groups, tasks and executors.
+    pub(super) fn operator(&self) -> Result<(), Problem> {
+        match self.role {
+            Role::Admin | Role::Operator => Ok(()),
+            _ => Err(Problem::new(
+                Code::Forbidden,
+                "only an operator or an administrator may do this",
+            )),
+        }
     }
 
     /// An error unless they may do everything.

@@ -17,7 +17,7 @@ use super::types::{Code, DrainRequest, DrainView, ExecutorView, Executors, Probl
 #[utoipa::path(get, path = "/api/v1/executors", tag = "executors", operation_id = "listExecutors",
     responses((status = 200, body = Executors, description = "All that are registered, by name")))]
 pub(super) async fn list(State(app): State<App>, caller: Caller) -> Result<Json<Executors>, Problem> {
-    caller.admin()?;
+    caller.sees_all()?;
     let members = app.jobs.executors().await?;
     let view = |member: Member| ExecutorView {
         id: member.info.incarnation,
@@ -47,7 +47,7 @@ pub(super) async fn drain(
     Name(id): Name<Uuid>,
     Body(DrainRequest { drain }): Body<DrainRequest>,
 ) -> Result<Json<DrainView>, Problem> {
-    caller.admin()?;
+    caller.operator()?;
     if !app.jobs.drain(id, drain).await? {
         return Err(Problem::new(Code::NotFound, format!("there is no executor {id}")));
     }
@@ -66,7 +66,7 @@ pub(super) async fn drain(
 #[utoipa::path(post, path = "/api/v1/notify", tag = "executors", operation_id = "notify",
     responses((status = 204, description = "It looks")))]
 pub(super) async fn notify(State(app): State<App>, caller: Caller) -> Result<StatusCode, Problem> {
-    caller.admin()?;
+    caller.operator()?;
     let executor = app.executor.as_ref();
     let executor =
         executor.ok_or_else(|| Problem::new(Code::Unavailable, "there is no executor beside this server"))?;
@@ -78,7 +78,7 @@ pub(super) async fn notify(State(app): State<App>, caller: Caller) -> Result<Sta
 #[utoipa::path(get, path = "/api/v1/running", tag = "executors", operation_id = "running",
     responses((status = 200, body = Running, description = "The jobs in the hands of the executor beside this server")))]
 pub(super) async fn running(State(app): State<App>, caller: Caller) -> Result<Json<Running>, Problem> {
-    caller.admin()?;
+    caller.sees_all()?;
     Ok(Json(match &app.executor {
         None => Running {
             executor: false,

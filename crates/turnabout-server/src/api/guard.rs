@@ -136,7 +136,19 @@ fn admit(app: &App, request: &Request, minted: Option<Verified>) -> Result<Optio
     }
     let holder = identify(app, &live.gate, request)?;
     limit(app.limiter.take(&holder.name, Instant::now()))?;
+    if holder.role == Role::Viewer && changes(request.method()) && !only_asks(request) {
+        return Err(Problem::new(
+            Code::Forbidden,
+            "a token with the role `viewer` changes nothing; send another one for that",
+        ));
+    }
     Ok(Some(Caller::new(holder).at(address)))
+}
+
+/// Whether a request changes nothing, though its method says that it may.
+fn only_asks(request: &Request) -> bool {
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    matches!(route, Some("/api/v1/events" | "/api/v1/schedules/check"))
 }
 
 /// The token of a request.

@@ -13,7 +13,7 @@ impl Caller {
     pub(super) fn shown(&self, job: Job) -> JobView {
         let mut view = JobView::from(job);
         match &self.role {
-            Role::Admin | Role::Group(_) => {}
+            Role::Admin | Role::Operator | Role::Viewer | Role::Group(_) => {}
             Role::Owner { .. } => view.args = null(),
             Role::Browser(_) => {
                 view.args = null();

@@ -134,6 +134,8 @@ async fn follow(app: App, hook: Webhook, end: CancellationToken) {
 /// Something to tell.
 struct Event {
     id: JobId,
+    /// The job that it tells of.
+    about: JobId,
     task: String,
     subject: String,
     payload: Value,
@@ -145,6 +147,7 @@ impl Event {
             .group(GROUP)
             .queue(&self.task)
             .subject(&self.subject)
+            .parent(self.about)
             .id(self.id)
     }
 }
@@ -209,6 +212,7 @@ impl Teller {
             });
             news.push(Event {
                 id,
+                about: job.id,
                 task: format!("{TASK}{}", self.hook.name),
                 subject: format!("{} {}", on.as_str(), job.id),
                 payload,

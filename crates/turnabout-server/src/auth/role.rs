@@ -1,4 +1,4 @@
-//! Roles: whose jobs a token lets one see.
+//! Roles: whose jobs a token lets one see, and what it lets one do.
 
 use std::sync::Arc;
 
@@ -7,11 +7,15 @@ use anyhow::bail;
 use super::Grant;
 use crate::api::WEBHOOK_GROUP as GROUP;
 
-/// Whose jobs a caller sees.
+/// Whose jobs a caller sees, and what else they may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// All of them, and the executors.
+    /// All of them, and the executors: everything.
     Admin,
+    /// All of them; everything but tokens, and ending the server.
+    Operator,
+    /// All of them, and changes nothing.
+    Viewer,
     /// Those of one group.
     Group(String),
     /// Those that one owner has submitted in one group.
@@ -30,6 +34,8 @@ impl Role {
     pub(crate) const fn word(&self) -> &'static str {
         match self {
             Self::Admin => "admin",
+            Self::Operator => "operator",
+            Self::Viewer => "viewer",
             Self::Group(_) => "group",
             Self::Owner { .. } => "owner",
             Self::Browser(_) => "browser",
@@ -40,7 +46,11 @@ impl Role {
     pub(crate) fn from_parts(role: &str, group: Option<String>, owner: Option<String>) -> anyhow::Result<Self> {
         match (role, group, owner) {
             ("admin", None, None) => Ok(Self::Admin),
-            ("admin", ..) => bail!("the role `admin` is for all groups and owners; leave them out"),
+            ("operator", None, None) => Ok(Self::Operator),
+            ("viewer", None, None) => Ok(Self::Viewer),
+            ("admin" | "operator" | "viewer", ..) => {
+                bail!("the role `{role}` is for all groups and owners; leave them out")
+            }
             (_, Some(group), _) if is_ours(&group) => {
                 bail!(
                     "the group `{GROUP}` is the server's own: what webhooks are told of all groups; choose another name"
@@ -50,7 +60,10 @@ impl Role {
             ("group", ..) => bail!("the role `group` needs a group, and no owner"),
             ("owner", Some(group), Some(owner)) => Ok(Self::Owner { group, owner }),
             ("owner", ..) => bail!("the role `owner` needs a group and an owner"),
-            (other, ..) => bail!("the role `{}` is none of admin, group, owner", other.escape_debug()),
+            (other, ..) => bail!(
+                "the role `{}` is none of admin, operator, viewer, group, owner",
+                other.escape_debug()
+            ),
         }
     }
 }
@@ -75,6 +88,8 @@ mod tests {
         Role::from_parts("group", some("webhooks-of-acme"), None).expect("a name like others");
         for (role, group, owner) in [
             ("admin", some("acme"), None),
+            ("operator", some("acme"), None),
+            ("viewer", None, some("ada")),
             ("group", None, None),
             ("group", some("acme"), some("ada")),
             ("owner", some("acme"), None),

@@ -34,7 +34,8 @@ pub(crate) struct MakeToken {
     /// What it is called in the configuration and in logs
     #[arg(default_value = "NAME")]
     name: String,
-    /// What it allows: `admin` (everything), `group` (the jobs of one group) or `owner` (those of one owner in it)
+    /// What it allows: `admin` (everything), `operator` (everything but tokens and ending the server), `viewer` (to see
+    /// everything), `group` (the jobs of one group) or `owner` (those of one owner in it)
     #[arg(long, default_value = "admin")]
     role: String,
     /// The group that it is for

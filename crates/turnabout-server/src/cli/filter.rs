@@ -1,7 +1,9 @@
 //! Which jobs a command is about: the same flags for lists and for changes of many.
 
 use jiff::Timestamp;
-use turnabout::State;
+use turnabout::job::Reason;
+use turnabout::{JobId, State};
+use uuid::Uuid;
 
 use crate::api::types::ListQuery;
 use crate::config::value::duration;
@@ -33,6 +35,21 @@ pub(crate) struct Filter {
     /// Submitted before then: a moment, or so long ago
     #[arg(long, value_name = "TIME", value_parser = moment)]
     until: Option<Timestamp>,
+    /// For this reason in their state (`timed-out`, `lost`, `expired`, ..)
+    #[arg(long, value_name = "REASON")]
+    reason: Option<Reason>,
+    /// Whose last error has this code
+    #[arg(long, value_name = "CODE")]
+    code: Option<String>,
+    /// The children of this job
+    #[arg(long, value_name = "ID")]
+    parent: Option<JobId>,
+    /// Held by this executor, or ended by it
+    #[arg(long, value_name = "ID")]
+    executor: Option<Uuid>,
+    /// With so many attempts, or more
+    #[arg(long, value_name = "NUMBER")]
+    attempts: Option<u32>,
 }
 
 impl Filter {
@@ -46,6 +63,11 @@ impl Filter {
             search: self.search.clone(),
             since: self.since,
             until: self.until,
+            reason: self.reason,
+            code: self.code.clone(),
+            parent: self.parent,
+            executor: self.executor,
+            attempts: self.attempts,
             ..ListQuery::default()
         }
     }

@@ -115,7 +115,8 @@ section! {
         /// How long answers that are on their way may take once the server is told to stop.
         shutdown: Duration = Duration::from_secs(10);
         /// Accept JWTs whose signature this key confirms: a file with the secret (HS256), or with the public key as PEM
-        /// (`EdDSA`). They have to say when they end (exp) and a role: admin, group or owner, with `group` and `owner`.
+        /// (`EdDSA`). They have to say when they end (exp) and a role: admin, operator, viewer, group or owner, with
+        /// `group` and `owner`.
         jwt_key_file: Option<String> = None, like "\"/etc/turnabout/jwt.pem\"", live true;
         /// How they are signed: "HS256" or `"EdDSA"`.
         jwt_algorithm: JwtSigned = JwtSigned::Hs256, live true;
@@ -132,7 +133,8 @@ section! {
         /// The token's hash.
         hash: String = String::new(),
             like "\"sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"", live true;
-        /// What it allows: "admin" (everything), "group" (the jobs of one group) or "owner" (those of one owner in it).
+        /// What it allows: "admin" (everything), "operator" (everything but tokens and ending the server), "viewer" (to see
+        /// everything, to change nothing), "group" (the jobs of one group) or "owner" (those of one owner in it).
         role: String = "admin".to_owned(), live true;
         /// The group that it is for.
         group: Option<String> = None, like "\"acme\"", live true;

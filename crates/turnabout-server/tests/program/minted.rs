@@ -12,7 +12,7 @@ fn mint(caller: &Caller, request: &Value) -> String {
 }
 
 /// Every operation of the API's own description: method and path, with an id in its place.
-fn operations(api: &Caller, id: &str) -> Vec<(String, String)> {
+pub(crate) fn operations(api: &Caller, id: &str) -> Vec<(String, String)> {
     let document = api.get("/api/openapi.json").with(200);
     let paths = document["paths"].as_object().expect("paths");
     let mut found = Vec::new();

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use serde_json::{Value, json};
 
 use crate::http::Caller;
+use crate::minted::operations;
 use crate::place::{Place, ended};
 
 const HASH: &str = "printf %s";
@@ -178,6 +179,42 @@ pub(crate) fn a_group_sees_and_changes_nothing_of_another_and_neither_does_an_ow
         }
     }
     ada.get("/api/v1/events?group=blue").problem(403, "forbidden");
+}
+
+/// Each operation of the API's own description, so that a new one is among them.
+pub(crate) fn an_operator_does_all_but_tokens_and_the_end_and_a_viewer_changes_nothing(place: &Place) {
+    let token = |role: &str| format!("[tokens.{role}]\nhash = \"{}\"\nrole = \"{role}\"\n", hash(role));
+    let roles = ["admin", "operator", "viewer"];
+    let rate = "[api]\nrate = 1000\nrate-burst = 1000\n";
+    place.configure(&(roles.map(token).concat() + rate));
+    let server = place.serve(&["--no-executor"]);
+    let nobody = Caller::of(&server);
+    let [admin, operator, viewer] = roles.map(|name| nobody.with_token(name));
+    let id = admin.submit(&json!({ "task": "x", "group": "acme" }));
+    for (caller, role) in [(&operator, "operator"), (&viewer, "viewer")] {
+        let me = caller.get("/api/v1/me").with(200);
+        assert_eq!((&me["role"], &me["group"]), (&json!(role), &Value::Null));
+    }
+    let absent = "01a1e212-79a3-7000-a3d7-c4437b9fc681";
+    for (method, path) in operations(&admin, absent) {
+        let asks = method == "GET" || path == "/api/v1/schedules/check";
+        let alone = path.starts_with("/api/v1/tokens") || path == "/api/v1/shutdownAndExit";
+        // Streams, which do not end.
+        if path.ends_with("events") {
+            continue;
+        }
+        let status = |caller: &Caller| caller.call(&method, &path, &[], "{}").status;
+        assert_eq!(status(&viewer) == 403, !asks, "viewer: {method} {path}");
+        assert_eq!(status(&operator) == 403, alone, "operator: {method} {path}");
+    }
+    // What is there is seen, and still as it was.
+    assert_eq!(viewer.get(&format!("/api/v1/jobs/{id}")).with(200)["state"], "waiting");
+    viewer
+        .call("DELETE", &format!("/api/v1/jobs/{id}"), &[], "")
+        .problem(403, "forbidden");
+    let paused = operator.patch("/api/v1/groups/acme", &json!({ "paused": true })).with(200);
+    assert_eq!(paused["paused"], true);
+    operator.post(&format!("/api/v1/jobs/{id}/cancel"), &json!({})).with(200);
 }
 
 pub(crate) fn nobody_gets_around_the_guard(place: &Place) {

@@ -89,6 +89,13 @@ pub(crate) fn a_webhook_is_told_what_becomes_of_jobs_until_it_has_heard(place: &
     let page = api.get("/api/v1/jobs?group=webhooks").with(200);
     assert_eq!(page["jobs"].as_array().map(Vec::len), Some(2), "{page}");
     assert!(!page.to_string().contains("a secret"));
+    // Whoever looks at the job finds who was told of it.
+    let children = api.get(&format!("/api/v1/jobs?parent={id}")).with(200);
+    let ids = |page: &Value| -> Vec<Value> {
+        let jobs = page["jobs"].as_array().expect("jobs");
+        jobs.iter().map(|job| job["id"].clone()).collect()
+    };
+    assert_eq!(ids(&children), ids(&page));
     assert!(calls.recv_timeout(Duration::from_millis(300)).is_err());
 
     // A server that is started again looks at the last minutes once more, and tells nothing twice.

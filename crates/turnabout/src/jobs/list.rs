@@ -4,11 +4,12 @@ use std::future::IntoFuture;
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::Jobs;
 use super::scope::Scope;
 use crate::error::{Error, Result};
-use crate::job::{Job, JobId, State};
+use crate::job::{Job, JobId, Reason, State};
 use crate::store::Filter;
 
 /// A page holds no more jobs.
@@ -103,6 +104,41 @@ impl List {
         self
     }
 
+    /// For this reason in their state.
+    pub fn reason(mut self, reason: Reason) -> Self {
+        self.filter.reason = Some(reason);
+        self
+    }
+
+    /// Whose last error has this code.
+    pub fn code(mut self, code: impl Into<String>) -> Self {
+        self.filter.code = Some(code.into());
+        self
+    }
+
+    /// Submitted by the handler of this job, or by someone who named it as the parent.
+    pub fn parent(mut self, parent: JobId) -> Self {
+        self.filter.parent = Some(parent);
+        self
+    }
+
+    /// Held by this executor, or ended by it. It is named by its incarnation, which a restart changes.
+    pub fn executor(mut self, incarnation: Uuid) -> Self {
+        self.filter.executor = Some(incarnation);
+        self
+    }
+
+    /// With so many attempts, or more.
+    pub fn attempts(mut self, least: u32) -> Self {
+        self.filter.attempts = Some(least);
+        self
+    }
+
+    /// Whether it asks for this job, on whichever page. Who may see the job is another question.
+    pub fn includes(&self, job: &Job) -> bool {
+        self.filter.includes(job)
+    }
+
     /// Older than this one: [`Page::next`] of the page before.
     pub fn before(mut self, cursor: JobId) -> Self {
         self.filter.before = Some(cursor);
@@ -136,6 +172,7 @@ impl List {
             owner,
             queue,
             subject,
+            code,
             ..
         } = &self.filter;
         for (what, text) in [
@@ -144,6 +181,7 @@ impl List {
             ("owner", owner),
             ("queue", queue),
             ("subject", subject),
+            ("code", code),
         ] {
             if text.as_ref().is_some_and(|text| text.contains('\0')) {
                 return Err(Error::invalid(what, "it contains a NUL character"));

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{ExecutorInfo, ID_AHEAD, ID_PAST};
 use crate::error::Result;
 use crate::group::{Cap, GroupSettings, TaskLimits};
-use crate::job::{Job, JobId, Priority, State};
+use crate::job::{Job, JobId, Priority, Reason, State};
 
 /// Counting stops here.
 pub(crate) const COUNTED: u32 = 100_000;
@@ -49,6 +49,16 @@ pub struct Filter {
     pub since: Option<Timestamp>,
     /// Submitted before then.
     pub until: Option<Timestamp>,
+    /// For this reason in their state.
+    pub reason: Option<Reason>,
+    /// Whose last error has this code.
+    pub code: Option<String>,
+    /// Submitted by the handler of this job, or by someone who said so.
+    pub parent: Option<JobId>,
+    /// Held by this executor (its incarnation), or ended by it.
+    pub executor: Option<Uuid>,
+    /// With so many attempts, or more.
+    pub attempts: Option<u32>,
     /// Older than this one: the cursor of the next page.
     pub before: Option<JobId>,
     /// How many at the most.
@@ -56,6 +66,30 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether it asks for this job.
+    pub fn includes(&self, job: &Job) -> bool {
+        let same = |wanted: &Option<String>, is: Option<&str>| wanted.is_none() || wanted.as_deref() == is;
+        (self.states.is_empty() || self.states.contains(&job.state))
+            && same(&self.task, Some(&job.task))
+            && same(&self.group, Some(&job.group))
+            && same(&self.owner, job.owner.as_deref())
+            && same(&self.queue, Some(&job.queue))
+            && same(&self.code, job.error_code.as_deref())
+            && self.subject.as_ref().is_none_or(|text| {
+                let subject = job.subject.as_deref().map(str::to_ascii_lowercase);
+                subject.is_some_and(|subject| subject.contains(&text.to_ascii_lowercase()))
+            })
+            && self.since.is_none_or(|since| job.submitted >= since)
+            && self.until.is_none_or(|until| job.submitted < until)
+            && self.before.is_none_or(|before| job.id < before)
+            && (self.reason.is_none() || self.reason == job.reason)
+            && (self.parent.is_none() || self.parent == job.parent)
+            && self
+                .executor
+                .is_none_or(|wanted| job.claim.is_some_and(|claim| claim.executor == wanted))
+            && self.attempts.is_none_or(|least| job.attempts >= least)
+    }
+
     /// Where ids can be that match: from the first (included) to the second (not). A given id may be older than its job, or
     /// a little ahead of it.
     pub(crate) fn range(&self) -> (Option<JobId>, Option<JobId>) {

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use turnabout::jobs::{Bulk, List};
 use turnabout::store::audit::Deed;
-use turnabout::{Error, Job, JobId, State as JobState};
+use turnabout::{Error, JobId, State as JobState};
 
 use super::super::audit;
 use super::super::caller::Caller;
@@ -40,7 +40,7 @@ pub(in super::super) async fn list(
     // Whoever sees a few jobs only is asked about those.
     if let Some(ids) = ids.or_else(|| caller.jobs().map(ToOwned::to_owned)) {
         let mut jobs = app.jobs.get_many(&ids).await?;
-        let meant = Meant::new(&caller, &query)?;
+        let meant = narrow(app.jobs.list(), &caller, &query)?;
         jobs.retain(|job| caller.sees(job) && meant.includes(job));
         let found = query.count.then(|| count(jobs.len() as u64));
         jobs.truncate(page_size(query.limit.unwrap_or(MAX_PAGE))?);
@@ -73,42 +73,6 @@ fn page_size(limit: u32) -> Result<usize, Problem> {
         "limit",
         format!("{limit} is not from 1 to {MAX_PAGE}"),
     ))
-}
-
-/// Which of the jobs that were asked for by id are meant: as in a list, everything that is said must hold.
-struct Meant<'a> {
-    query: &'a ListQuery,
-    states: Vec<JobState>,
-    search: Option<String>,
-}
-
-impl<'a> Meant<'a> {
-    fn new(caller: &Caller, query: &'a ListQuery) -> Result<Self, Problem> {
-        caller.place(query.group.clone(), query.owner.clone())?;
-        let states = query.state.as_deref().map(parse_states).transpose()?;
-        Ok(Self {
-            query,
-            states: states.unwrap_or_default(),
-            search: query.search.as_ref().map(|text| text.to_ascii_lowercase()),
-        })
-    }
-
-    fn includes(&self, job: &Job) -> bool {
-        let query = self.query;
-        let same = |wanted: &Option<String>, is: Option<&str>| wanted.is_none() || wanted.as_deref() == is;
-        (self.states.is_empty() || self.states.contains(&job.state))
-            && same(&query.task, Some(&job.task))
-            && same(&query.group, Some(&job.group))
-            && same(&query.owner, job.owner.as_deref())
-            && same(&query.queue, Some(&job.queue))
-            && self.search.as_ref().is_none_or(|text| {
-                let subject = job.subject.as_deref().map(str::to_ascii_lowercase);
-                subject.is_some_and(|subject| subject.contains(text))
-            })
-            && query.since.is_none_or(|since| job.submitted >= since)
-            && query.until.is_none_or(|until| job.submitted < until)
-            && query.before.is_none_or(|before| job.id < before)
-    }
 }
 
 fn count(jobs: u64) -> Count {
@@ -263,7 +227,7 @@ async fn change_each(
     bulk: Bulk,
     ids: &[JobId],
 ) -> Result<BulkOutcome, Problem> {
-    let meant = Meant::new(caller, &request.filter)?;
+    let meant = narrow(app.jobs.list(), caller, &request.filter)?;
     let mut jobs = app.jobs.get_many(ids).await?;
     jobs.retain(|job| caller.sees(job) && meant.includes(job) && bulk.allows(job.state));
     let mut outcome = BulkOutcome {
@@ -313,12 +277,13 @@ fn narrow(list: List, caller: &Caller, query: &ListQuery) -> Result<List, Proble
         }
     }
     let (group, owner) = caller.place(query.group.clone(), query.owner.clone())?;
-    let texts: [(&Option<String>, Narrow); 5] = [
+    let texts: [(&Option<String>, Narrow); 6] = [
         (&query.task, List::task),
         (&group, List::group),
         (&owner, List::owner),
         (&query.queue, List::queue),
         (&query.search, List::subject),
+        (&query.code, List::code),
     ];
     for (text, narrow) in texts {
         if let Some(text) = text {
@@ -330,6 +295,18 @@ fn narrow(list: List, caller: &Caller, query: &ListQuery) -> Result<List, Proble
     }
     if let Some(until) = query.until {
         list = list.until(until);
+    }
+    if let Some(reason) = query.reason {
+        list = list.reason(reason);
+    }
+    if let Some(parent) = query.parent {
+        list = list.parent(parent);
+    }
+    if let Some(executor) = query.executor {
+        list = list.executor(executor);
+    }
+    if let Some(attempts) = query.attempts {
+        list = list.attempts(attempts);
     }
     if let Some(before) = query.before {
         list = list.before(before);

@@ -4,8 +4,10 @@ use jiff::Timestamp;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use turnabout::job::Reason;
 use turnabout::{JobId, Priority};
 use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
 
 use super::{JobView, PriorityWord};
 
@@ -44,6 +46,26 @@ pub(crate) struct ListQuery {
     /// Submitted before this moment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) until: Option<Timestamp>,
+    /// For this reason in their state: `error`, `permanent`, `timed-out`, `interrupted`, `lost`, `expired`,
+    /// `cancel-requested`, `restarted`, `snoozed` or `released`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    #[param(value_type = Option<String>, example = "timed-out")]
+    pub(crate) reason: Option<Reason>,
+    /// Whose last error has this code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) code: Option<String>,
+    /// The children of this job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Uuid>)]
+    #[param(value_type = Option<Uuid>)]
+    pub(crate) parent: Option<JobId>,
+    /// Held by this executor, or ended by it: its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) executor: Option<Uuid>,
+    /// With so many attempts, or more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) attempts: Option<u32>,
     /// The next page: `next` of the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Uuid>)]

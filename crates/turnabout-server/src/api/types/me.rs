@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 pub(crate) struct Me {
     /// What the token is called.
     pub(crate) name: String,
-    /// What it allows: `admin`, `group` or `owner`.
+    /// What it allows: `admin`, `operator`, `viewer`, `group` or `owner`.
     pub(crate) role: String,
     /// The only group that they see, if not all.
     pub(crate) group: Option<String>,

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::{World, cases, job};
-use crate::job::{JobId, State};
+use crate::job::{Described, JobId, Reason, State};
 use crate::jobs::{Bulk, Jobs};
 use crate::lifecycle::Event;
-use crate::store::{Filter, NewJob};
+use crate::store::{Filter, NewJob, Settle, Settled};
 
 async fn lists_look_into_subjects_and_times_and_can_be_counted(world: &World) {
     let mut exec = world.executor().await;
@@ -62,6 +64,84 @@ async fn lists_look_into_subjects_and_times_and_can_be_counted(world: &World) {
         ..Filter::default()
     };
     assert_eq!(world.store.count(&few).await.expect("it works"), 3, "up to a limit");
+}
+
+async fn lists_ask_for_reasons_codes_parents_executors_and_attempts(world: &World) {
+    let mut exec = world.executor().await;
+    let parent = JobId::new();
+    let child = |group: &str| NewJob {
+        parent: Some(parent),
+        ..job(group)
+    };
+    let ended = world.add(child("a")).await;
+    let taken = exec.take_one().await;
+    assert_eq!(exec.start(&taken).await, None);
+    let described = Described {
+        message: None,
+        code: Some("no-space".to_owned()),
+    };
+    let outcome = exec.outcome(&taken, Event::FailForGood, false);
+    assert_eq!(exec.settle(Settle { described, ..outcome }).await, Settled::Done);
+    world.advance(Duration::from_secs(1));
+    let runs = world.add(job("r")).await;
+    let taken = exec.take_one().await;
+    assert_eq!(exec.start(&taken).await, None);
+    world.advance(Duration::from_secs(1));
+    let waiting = world.add(child("b")).await;
+    let cancelled = world.add(job("c")).await;
+    world.happen(cancelled, Event::Cancel).await.expect("it may");
+    let list = async |filter: Filter| {
+        let whole = Filter { limit: 100, ..filter };
+        let jobs = world.store.list(&whole).await.expect("it works");
+        let count = world.store.count(&whole).await.expect("it works");
+        assert_eq!(count, jobs.len() as u64);
+        assert!(
+            jobs.iter().all(|job| whole.includes(job)),
+            "the rule is the same everywhere"
+        );
+        jobs.iter().map(|job| job.id).collect::<Vec<JobId>>()
+    };
+    let any = Filter::default;
+    let none = Vec::<JobId>::new();
+    let reason = |reason| Filter {
+        reason: Some(reason),
+        ..any()
+    };
+    assert_eq!(list(reason(Reason::Permanent)).await, [ended]);
+    assert_eq!(list(reason(Reason::CancelRequested)).await, [cancelled]);
+    assert_eq!(list(reason(Reason::Lost)).await, none);
+    let code = |code: &str| Filter {
+        code: Some(code.to_owned()),
+        ..any()
+    };
+    assert_eq!(list(code("no-space")).await, [ended]);
+    assert_eq!(list(code("no")).await, none);
+    let children = |parent| Filter {
+        parent: Some(parent),
+        ..any()
+    };
+    assert_eq!(list(children(parent)).await, [waiting, ended]);
+    assert_eq!(
+        list(Filter {
+            group: Some("b".to_owned()),
+            ..children(parent)
+        })
+        .await,
+        [waiting]
+    );
+    assert_eq!(list(children(waiting)).await, none);
+    let by = |executor| Filter {
+        executor: Some(executor),
+        ..any()
+    };
+    assert_eq!(list(by(exec.incarnation)).await, [runs, ended]);
+    assert_eq!(list(by(Uuid::nil())).await, none);
+    let attempts = |least| Filter {
+        attempts: Some(least),
+        ..any()
+    };
+    assert_eq!(list(attempts(1)).await, [runs, ended]);
+    assert_eq!(list(attempts(2)).await, none);
 }
 
 /// A given id may be older than its job.
@@ -131,6 +211,7 @@ async fn of_many_that_are_restarted_those_whose_key_is_taken_are_left_out(world:
 }
 
 cases!(
+    lists_ask_for_reasons_codes_parents_executors_and_attempts,
     lists_look_into_subjects_and_times_and_can_be_counted,
     a_job_with_an_older_id_is_found_by_when_it_was_submitted,
     many_jobs_are_changed_at_once,

@@ -9,28 +9,11 @@ use crate::store::{Counts, Filter, Standpoint};
 
 impl Tables {
     pub(super) fn matching(&self, filter: &Filter) -> Vec<Job> {
-        let wanted = |job: &&Job| {
-            (filter.states.is_empty() || filter.states.contains(&job.state))
-                && filter.task.as_ref().is_none_or(|task| *task == job.task)
-                && filter.group.as_ref().is_none_or(|group| *group == job.group)
-                && filter
-                    .owner
-                    .as_ref()
-                    .is_none_or(|owner| job.owner.as_ref() == Some(owner))
-                && filter.queue.as_ref().is_none_or(|queue| *queue == job.queue)
-                && filter.before.is_none_or(|before| job.id < before)
-                && filter.since.is_none_or(|since| job.submitted >= since)
-                && filter.until.is_none_or(|until| job.submitted < until)
-                && filter.subject.as_ref().is_none_or(|text| {
-                    let subject = job.subject.as_deref().unwrap_or_default();
-                    job.subject.is_some() && subject.to_ascii_lowercase().contains(&text.to_ascii_lowercase())
-                })
-        };
         let mut jobs: Vec<Job> = self
             .live
             .values()
             .chain(self.ended.values())
-            .filter(wanted)
+            .filter(|job| filter.includes(job))
             .cloned()
             .collect();
         jobs.sort_by_key(|job| std::cmp::Reverse(job.id));

@@ -10,7 +10,7 @@ use super::connect::{Mode, Tx, failed};
 use super::{PostgresStore, rows};
 use crate::error::Result;
 use crate::group::Cap;
-use crate::job::{Attempt, Job, JobId, State};
+use crate::job::{Attempt, Job, JobId, Reason, State};
 use crate::store::{Counts, Filter, Standpoint};
 
 /// Counting stops here: enough to say "many".
@@ -71,8 +71,11 @@ impl PostgresStore {
         let (floor, ceiling) = filter.range();
         let (floor, ceiling) = (floor.map(|id| id.0), ceiling.map(|id| id.0));
         let limit = i64::from(filter.limit);
+        let reason = filter.reason.map(Reason::code);
+        let parent = filter.parent.map(|id| id.0);
+        let attempts = filter.attempts.map(|least| i32::try_from(least).unwrap_or(i32::MAX));
         let statement = client.prepare_cached(sql).await.map_err(&failed)?;
-        let params: [&(dyn ToSql + Sync); 11] = [
+        let params: [&(dyn ToSql + Sync); 16] = [
             &states,
             &filter.task,
             &filter.group,
@@ -84,6 +87,11 @@ impl PostgresStore {
             &filter.since,
             &filter.until,
             &floor,
+            &reason,
+            &filter.code,
+            &parent,
+            &filter.executor,
+            &attempts,
         ];
         client.query(&statement, &params).await.map_err(&failed)
     }

@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::rows::{bytes, find, job, micros, moment};
 use super::settings;
 use super::tx::Tx;
-use crate::job::{Job, JobId, State};
+use crate::job::{Job, JobId, Reason, State};
 use crate::store::{Counts, Filter, Standpoint};
 
 /// Counting stops here: more than this is "many" to anyone who asks.
@@ -54,10 +54,14 @@ pub(super) fn counting(list: &str) -> String {
 /// The statements that find what matches.
 fn lists(filter: &Filter) -> impl Iterator<Item = &'static str> {
     let wanted = |ended: bool| filter.states.is_empty() || filter.states.iter().any(|s| s.is_final() == ended);
-    let live = wanted(false).then_some(sql!("list_live", "list_filter"));
-    let ended = wanted(true).then_some(match filter.group {
-        Some(_) => sql!("list_history_of_group", "list_filter"),
-        None => sql!("list_history", "list_filter"),
+    let live = wanted(false).then_some(match filter.parent {
+        Some(_) => sql!("list_live_of_parent", "list_filter"),
+        None => sql!("list_live", "list_filter"),
+    });
+    let ended = wanted(true).then_some(match (filter.parent, &filter.group) {
+        (Some(_), _) => sql!("list_history_of_parent", "list_filter"),
+        (None, Some(_)) => sql!("list_history_of_group", "list_filter"),
+        (None, None) => sql!("list_history", "list_filter"),
     });
     live.into_iter().chain(ended)
 }
@@ -88,6 +92,11 @@ fn walk(
         filter.since.map(micros),
         filter.until.map(micros),
         from,
+        filter.reason.map(Reason::code),
+        filter.code,
+        filter.parent.as_ref().map(|id| bytes(&id.0)),
+        filter.executor.as_ref().map(|id| bytes(id)),
+        filter.attempts,
     ])?;
     while let Some(row) = rows.next()? {
         each(row)?;

@@ -125,6 +125,8 @@ CREATE TABLE job (
     CHECK ((lane IS NOT NULL) + (due IS NOT NULL) + (executor IS NOT NULL) = 1)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX children ON job (parent) WHERE parent IS NOT NULL;
+
 CREATE INDEX expiring ON job (expires, id) WHERE expires IS NOT NULL AND state = 0;
 
 CREATE INDEX held ON job (executor) WHERE executor IS NOT NULL;
@@ -185,6 +187,8 @@ CREATE TABLE job_history (
 CREATE INDEX history_by_end ON job_history (finished);
 
 CREATE INDEX history_by_group ON job_history ("group");
+
+CREATE INDEX history_by_parent ON job_history (parent) WHERE parent IS NOT NULL;
 
 CREATE INDEX history_failed ON job_history (finished) WHERE state = 5;
 

@@ -6,6 +6,9 @@ select (select count(*) from (select from turnabout.job
         and ($8::text is null or strpos(lower(subject collate "C"), lower($8 collate "C")) > 0)
         and ($9::timestamptz is null or submitted >= $9) and ($10::timestamptz is null or submitted < $10)
         and ($11::uuid is null or id >= $11)
+        and ($12::smallint is null or reason = $12) and ($13::text is null or error_code = $13)
+        and ($14::uuid is null or parent = $14) and ($15::uuid is null or executor = $15)
+        and ($16::integer is null or attempts >= $16)
     limit $7) l)
     + (select count(*) from (select from turnabout.job_history
         where state >= 0 and ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
@@ -14,4 +17,7 @@ select (select count(*) from (select from turnabout.job
         and ($8::text is null or strpos(lower(subject collate "C"), lower($8 collate "C")) > 0)
         and ($9::timestamptz is null or submitted >= $9) and ($10::timestamptz is null or submitted < $10)
         and ($11::uuid is null or id >= $11)
+        and ($12::smallint is null or reason = $12) and ($13::text is null or error_code = $13)
+        and ($14::uuid is null or parent = $14) and ($15::uuid is null or executor = $15)
+        and ($16::integer is null or attempts >= $16)
     limit $7) h)

@@ -1,6 +1,8 @@
--- A page of jobs, newest id first, over live and ended ones. Walks the primary keys backwards (or job_history_group).
+-- A page of jobs, newest id first, over live and ended ones. Walks the primary keys backwards (or
+-- job_history_group, or the indexes of parents).
 -- $1 states, $2 task, $3 group, $4 owner, $5 queue, $6 before, $7 limit, $8 text in the subject,
--- $9 submitted then or later, $10 before then, $11 from this id on; null: any.
+-- $9 submitted then or later, $10 before then, $11 from this id on, $12 reason, $13 error code, $14 parent, $15 executor,
+-- $16 attempts at least; null: any.
 (select j.id, seq, submitted, due, expires, started, null::timestamptz as finished, j.executor, j.claim, parent, attempts,
     interruptions, losses, items, state, lane, priority, reason, cancelling, queue, "group", task, owner, unique_key,
     args, meta, error, error_message, error_code, null as result, p.percent, p.step, subject, prepared
@@ -12,6 +14,9 @@ where ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task
     and ($8::text is null or strpos(lower(subject collate "C"), lower($8 collate "C")) > 0)
     and ($9::timestamptz is null or submitted >= $9) and ($10::timestamptz is null or submitted < $10)
     and ($11::uuid is null or j.id >= $11)
+    and ($12::smallint is null or reason = $12) and ($13::text is null or error_code = $13)
+    and ($14::uuid is null or parent = $14) and ($15::uuid is null or j.executor = $15)
+    and ($16::integer is null or attempts >= $16)
 order by j.id desc limit $7)
 union all
 (select id, 0::bigint as seq, submitted, null, expires, started, finished, executor, claim, parent, attempts,
@@ -24,5 +29,8 @@ where state >= 0 and ($1::smallint[] is null or state = any ($1)) and ($2::text 
     and ($8::text is null or strpos(lower(subject collate "C"), lower($8 collate "C")) > 0)
     and ($9::timestamptz is null or submitted >= $9) and ($10::timestamptz is null or submitted < $10)
     and ($11::uuid is null or id >= $11)
+    and ($12::smallint is null or reason = $12) and ($13::text is null or error_code = $13)
+    and ($14::uuid is null or parent = $14) and ($15::uuid is null or executor = $15)
+    and ($16::integer is null or attempts >= $16)
 order by id desc limit $7)
 order by id desc limit $7

@@ -44,6 +44,7 @@ CREATE INDEX parked ON job (due, id) WHERE due IS NOT NULL;
 CREATE INDEX expiring ON job (expires, id) WHERE expires IS NOT NULL AND state = 0;
 CREATE INDEX held ON job (executor) WHERE executor IS NOT NULL;
 CREATE UNIQUE INDEX unique_keys ON job ("group", task, unique_key) WHERE unique_key IS NOT NULL;
+CREATE INDEX children ON job (parent) WHERE parent IS NOT NULL;
 -- Jobs whose number is limited, and only those: submits count them.
 CREATE INDEX limited ON job ("group", task, owner) WHERE limited;
 
@@ -129,6 +130,7 @@ CREATE TABLE job_history (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX history_by_group ON job_history ("group");
+CREATE INDEX history_by_parent ON job_history (parent) WHERE parent IS NOT NULL;
 CREATE INDEX history_by_end ON job_history (finished);
 -- What failed is found without a walk through all that succeeded.
 CREATE INDEX history_failed ON job_history (finished) WHERE state = 5;

@@ -1,5 +1,5 @@
--- What a list asks for, newest first: the rest of list_live.sql, list_history.sql and list_history_of_group.sql. A parameter that is
--- NULL asks for nothing. Walks from the cursor (?1) down to the oldest id (?11), a page at a time.
+-- What a list asks for, newest first: the rest of the statements list_*.sql. A parameter that is NULL asks for nothing.
+-- Walks from the cursor (?1) down to the oldest id (?11), a page at a time.
 id < ?1
   AND (?2 IS NULL OR state IN (SELECT value FROM json_each(?2)))
   AND (?3 IS NULL OR task = ?3)
@@ -10,5 +10,9 @@ id < ?1
   AND (?9 IS NULL OR submitted >= ?9)
   AND (?10 IS NULL OR submitted < ?10)
   AND id >= ?11
+  AND (?12 IS NULL OR reason = ?12)
+  AND (?13 IS NULL OR error_code = ?13)
+  AND (?14 IS NULL OR parent = ?14)
+  AND (?16 IS NULL OR attempts >= ?16)
 ORDER BY id DESC
 LIMIT ?7

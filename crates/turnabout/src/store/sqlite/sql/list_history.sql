@@ -4,4 +4,4 @@ SELECT id, task, "group", owner, queue, priority, state, reason, 0, NULL, seq, N
        interruptions, losses, items, submitted, expires, started, finished, parent, unique_key, meta, args, error,
        result, error_message, error_code, NULL, NULL, subject, prepared
 FROM job_history
-WHERE
+WHERE (?15 IS NULL OR executor = ?15) AND

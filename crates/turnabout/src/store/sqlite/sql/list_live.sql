@@ -4,4 +4,4 @@ SELECT id, task, "group", owner, queue, priority, state, reason, cancelling, lan
        attempts, interruptions, losses, items, submitted, expires, started, NULL, parent, unique_key, meta, args, error,
        result, error_message, error_code, percent, step, subject, prepared
 FROM live LEFT JOIN progress AS p ON p.job = id AND p.executor = live.executor AND p.claim = live.claim
-WHERE
+WHERE (?15 IS NULL OR live.executor = ?15) AND

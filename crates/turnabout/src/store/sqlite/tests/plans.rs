@@ -45,6 +45,14 @@ async fn no_hot_statement_walks_a_table() {
                         "list_history_of_group",
                         plan(c, sql!("list_history_of_group", "list_filter")),
                     ),
+                    (
+                        "list_live_of_parent",
+                        plan(c, sql!("list_live_of_parent", "list_filter")),
+                    ),
+                    (
+                        "list_history_of_parent",
+                        plan(c, sql!("list_history_of_parent", "list_filter")),
+                    ),
                     ("prune", plan(c, sql!("prune"))),
                     ("stream_heads", plan(c, sql!("stream_heads"))),
                     ("ready_of", plan(c, sql!("ready_of"))),

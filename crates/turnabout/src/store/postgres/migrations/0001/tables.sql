@@ -49,6 +49,7 @@ create index job_ready on turnabout.job (queue, "group", lane, task, seq) where 
 create index job_parked on turnabout.job (due, seq) where due is not null;
 create index job_expiring on turnabout.job (expires) where expires is not null and started is null;
 create unique index job_unique on turnabout.job ("group", task, unique_key) where unique_key is not null;
+create index job_children on turnabout.job (parent) where parent is not null;
 -- Only jobs that come under a limit on unfinished jobs: what submits count.
 create index job_limited on turnabout.job ("group", task, coalesce(owner, '')) where limited;
 
@@ -86,6 +87,7 @@ create table turnabout.job_history (
 -- Only who says `state >= 0`, which all are, may use it: on partitions that were empty when a plan was made it would look
 -- as cheap for an id as the primary key, and be walked from end to end.
 create index job_history_group on turnabout.job_history ("group", id) where state >= 0;
+create index job_history_children on turnabout.job_history (parent) where parent is not null;
 -- Rows come in the order in which jobs end, so that this costs next to nothing; what ended lately is found by it.
 create index job_history_finished on turnabout.job_history using brin (finished)
     with (pages_per_range = 32, autosummarize = on);

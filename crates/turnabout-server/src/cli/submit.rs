@@ -53,6 +53,9 @@ pub(crate) struct Submit {
     /// While an unfinished job of the group and task has this key, that one is meant
     #[arg(long, value_name = "KEY")]
     unique: Option<String>,
+    /// The job that it belongs to, of which it is shown as a child
+    #[arg(long, value_name = "ID")]
+    parent: Option<JobId>,
     /// Which executors may take it
     #[arg(long)]
     queue: Option<String>,
@@ -142,6 +145,7 @@ impl Submit {
             said.extend(pair(name, value.map(words))?);
         }
         said.extend(pair("priority", self.priority.map(Priority::as_str))?);
+        said.extend(pair("parent", self.parent)?);
         said.extend(pair("items", self.items)?);
         said.extend(pair("id", self.id)?);
         let mut meta = BTreeMap::new();

@@ -15,7 +15,7 @@ const place = new Place(store);
 const FIXED = join(place.folder, "fixed");
 const PAYLOAD = `<script>window.pwned=1</script><img src=x onerror="window.pwned=1">`;
 const token = () => randomBytes(24).toString("base64url");
-const [ADMIN, ACME] = [token(), token()];
+const [ADMIN, ACME, VIEWER] = [token(), token(), token()];
 const hash = (text) => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
 const TASKS = `
@@ -23,6 +23,14 @@ const TASKS = `
 command = ["sh", "-c", "echo reading scan; test -e ${FIXED} || (echo no text layer >&2; exit 65)"]
 retries = 0
 permanent-codes = [65]
+[tasks.coded]
+command = ["sh", "-c", "echo '::error {args.code} It is as it is.'; exit 65"]
+permanent-codes = [65]
+[webhooks.nobody]
+url = "http://127.0.0.1:9/"
+secret = "not shown"
+group = "related"
+on = ["final"]
 [tasks.hostile]
 command = ["sh", "-c", "printf '%s\\n' \\"$1\\"; printf '%s\\n' \\"$1\\" >&2; exit 65", "sh", "{args.text}"]
 permanent-codes = [65]
@@ -47,6 +55,9 @@ hash = "${hash(ADMIN)}"
 hash = "${hash(ACME)}"
 role = "group"
 group = "acme"
+[tokens.eyes]
+hash = "${hash(VIEWER)}"
+role = "viewer"
 `;
 
 /** Everyone on this machine may do anything; runs jobs. */
@@ -197,6 +208,53 @@ on("all jobs that failed are restarted once the cause is mended", {}, async (pag
   for (const id of ids) await open.reaches(id, "success");
   await go(page, "#/jobs?q=task%3Abroken");
   await page.locator("tbody .state.success").nth(2).waitFor();
+});
+
+on("of the failures of one task those with one error are restarted", {}, async (page) => {
+  const made = await open.submit(...["no-pages", "no-pages", "too-large"].map((code) => ({ task: "coded", args: { code }, group: "globex" })));
+  for (const id of made) await open.reaches(id, "failed");
+  await visit(page, "#/failures");
+  const row = page.getByRole("row", { name: /no-pages/ });
+  await row.getByRole("button", { name: "Restart all …" }).click();
+  await answer(page, "Restart 2 jobs");
+  await says(page, "2 jobs were restarted.");
+  for (const id of made) await open.reaches(id, "failed");
+  const attempts = await Promise.all(made.map((id) => open.call("GET", `jobs/${id}/attempts`)));
+  assert.deepEqual(attempts.map((one) => one.attempts.length), [2, 2, 1]);
+  await row.getByRole("link", { name: "Jobs" }).click();
+  await page.waitForURL(/code%3Ano-pages|code:no-pages/);
+  await says(page, "2 jobs");
+  assert.equal(await page.locator("tbody tr").count(), 2);
+});
+
+on("a job shows its children and who was told of it", {}, async (page) => {
+  const [parent] = await open.submit({ task: "sleep", args: { seconds: 0 }, group: "related", subject: "the parent" });
+  const [child] = await open.submit({ task: "sleep", args: { seconds: 0 }, group: "related", subject: "the child", parent });
+  await open.reaches(child, "success");
+  await visit(page, `#/jobs/${parent}`);
+  await page.locator(".card", { hasText: "Webhooks told" }).getByText("nobody").waitFor();
+  await page.locator(".card", { hasText: "Children" }).getByRole("link", { name: "the child" }).click();
+  await page.waitForURL((url) => url.hash.endsWith(child));
+  await page.locator(".jobhead", { hasText: "the child" }).waitFor();
+  await page.getByRole("link", { name: parent.slice(-12) }).or(page.locator(`a[href="#/jobs/${parent}"]`)).first().click();
+  await page.locator(".jobhead", { hasText: "the parent" }).waitFor();
+});
+
+on("whoever may only look sees everything and is offered nothing to change", { server: () => guarded, expect: [/status of 401/] }, async (page) => {
+  const [id] = await open.submit({ task: "sleep", args: { seconds: 0 }, group: "acme", subject: "seen by all" });
+  await open.reaches(id, "success");
+  await page.goto(`${guarded.url}/turnabout/`);
+  await page.getByLabel("Token").fill(VIEWER);
+  await press(page, "Sign in");
+  await page.locator(".verdict").waitFor();
+  for (const hash of ["#/", "#/jobs", `#/jobs/${id}`, "#/fairness", "#/groups/acme", "#/tasks/sleep", "#/executors", "#/failures", "#/schedules", "#/queues"]) {
+    await go(page, hash);
+    await page.locator("main .skeleton").waitFor({ state: "hidden" });
+    const offers = await page.getByRole("button", { name: /^(Cancel|Restart|Delete|Pause|Resume|Drain|Set |Run now|Run a|Submit|Try)/ }).count();
+    assert.equal(offers, 0, hash);
+  }
+  await go(page, `#/jobs/${id}`);
+  await says(page, "seen by all");
 });
 
 on("a group is paused, given a weight and resumed, and a job says that it waits for that", {}, async (page) => {

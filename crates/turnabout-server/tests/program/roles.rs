@@ -71,6 +71,13 @@ pub(crate) fn a_group_sees_and_changes_nothing_of_another_and_neither_does_an_ow
         .problem(409, "conflict");
     assert!(!conflict.to_string().contains("acme"), "{conflict}");
 
+    // A child of a job that one does not see: as if there were none.
+    let child = |parent: &str| json!({ "task": "x", "parent": parent });
+    ada.post("/api/v1/jobs", &child(&his)).problem(400, "invalid");
+    blue.post("/api/v1/jobs", &child(&hers)).problem(400, "invalid");
+    let batch = ada.post("/api/v1/jobs/batch", &json!({ "jobs": [child(&his)] })).with(207);
+    assert_eq!(batch["outcomes"][0]["status"], 400, "{batch}");
+
     let sees = |caller: &Caller| {
         let page = caller.get("/api/v1/jobs?count=true").with(200);
         assert_eq!(page["count"]["jobs"], page["jobs"].as_array().map_or(0, Vec::len));

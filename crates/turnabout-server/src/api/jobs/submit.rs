@@ -1,5 +1,7 @@
 //! Submitting jobs, one or many.
 
+use std::collections::HashSet;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -7,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tracing::Instrument as _;
-use turnabout::{Submission, Submitted};
+use turnabout::{JobId, Submission, Submitted};
 
 use super::super::caller::Caller;
 use super::super::extract::{Body, field};
@@ -36,6 +38,8 @@ pub(in super::super) async fn submit(
     let traced = Traced::new(&headers, 1);
     let wanted = Wanted::of(&request);
     let warning = warning(&app, &request.task);
+    let parents = Parents::of(&app, &caller, request.parent).await?;
+    parents.check(request.parent)?;
     let submission = submission(&app, &caller, &traced, request)?;
     let outcome = app.jobs.submit_all([submission]).instrument(traced.span).await.pop();
     let submitted = outcome.ok_or_else(|| Problem::internal(&"no outcome"))??;
@@ -85,6 +89,34 @@ impl Wanted {
     }
 }
 
+/// Which jobs may be named as parents: those that the caller sees. Whoever sees all may name any.
+struct Parents(Option<HashSet<JobId>>);
+
+impl Parents {
+    async fn of(app: &App, caller: &Caller, named: impl IntoIterator<Item = JobId>) -> Result<Self, Problem> {
+        if caller.group().is_none() {
+            return Ok(Self(None));
+        }
+        let named: Vec<JobId> = named.into_iter().collect();
+        if named.is_empty() {
+            return Ok(Self(Some(HashSet::new())));
+        }
+        let jobs = app.jobs.get_many(&named).await?;
+        let seen = jobs.iter().filter(|job| caller.sees(job)).map(|job| job.id);
+        Ok(Self(Some(seen.collect())))
+    }
+
+    fn check(&self, parent: Option<JobId>) -> Result<(), Problem> {
+        match (&self.0, parent) {
+            (Some(seen), Some(parent)) if !seen.contains(&parent) => Err(Problem::invalid(
+                "parent",
+                format!("there is no job {parent}; name one that exists, or leave it out"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A mistyped task would wait for ever, and say nothing. By what was last seen of executors: asking would cost each submit.
 fn warning(app: &App, task: &str) -> Option<String> {
     app.sampler
@@ -109,11 +141,14 @@ pub(in super::super) async fn submit_batch(
     }
     let traced = Traced::new(&headers, request.jobs.len());
     let mut good = Vec::new();
-    let checked: Vec<Result<Wanted, Problem>> = request
-        .jobs
+    let jobs: Vec<Result<SubmitRequest, Problem>> = request.jobs.iter().map(|job| read(job)).collect();
+    let parents = jobs.iter().flatten().filter_map(|job| job.parent);
+    let parents = Parents::of(&app, &caller, parents).await?;
+    let checked: Vec<Result<Wanted, Problem>> = jobs
         .into_iter()
-        .map(|job| {
-            let request = read(&job)?;
+        .map(|request| {
+            let request = request?;
+            parents.check(request.parent)?;
             let wants = Wanted::of(&request);
             good.push(submission(&app, &caller, &traced, request)?);
             Ok(wants)
@@ -243,6 +278,9 @@ fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRe
     }
     if let Some(unique) = request.unique {
         submission = submission.unique(unique);
+    }
+    if let Some(parent) = request.parent {
+        submission = submission.parent(parent);
     }
     if let Some(items) = request.items {
         submission = submission.items(items);

@@ -50,6 +50,10 @@ pub(crate) struct SubmitRequest {
     /// While an unfinished job of this group and task has the same key, that job is returned instead of a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unique: Option<String>,
+    /// The job that it belongs to, of which it is shown as a child.
+    #[schema(value_type = Option<Uuid>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<JobId>,
     /// How many units of work it holds: 1 unless said otherwise.
     #[schema(minimum = 1)]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -77,7 +77,7 @@ impl Wanted {
             }
         }
         let (grant, lifetime) = tokens::for_job(submitted.id, group.as_deref(), owner.as_deref());
-        let (token, expires) = app.minting.signer(&app.jobs).await?.sign(grant, lifetime)?;
+        let (token, expires) = app.minting.signer(app).await?.sign(grant, lifetime)?;
         Ok(SubmittedToken {
             token: Some(token),
             token_expires: Some(expires),

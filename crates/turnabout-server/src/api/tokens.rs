@@ -83,6 +83,7 @@ pub(super) async fn mint(
 pub(super) async fn rotate(State(app): State<App>, caller: Caller) -> Result<StatusCode, Problem> {
     caller.admin()?;
     app.minting.rotate(&app).await?;
+    app.note(caller.deed("rotate-tokens")).await;
     tracing::info!(by = caller.name, "all minted tokens were revoked");
     Ok(StatusCode::NO_CONTENT)
 }

@@ -244,6 +244,7 @@ section! {
         /// others are shown to administrators and to tokens of the group only.
         public: Vec<String> = Vec::new(), like "[\"file\", \"pages\"]", live true;
         /// The HTTP status with which `GET /api/v1/jobs/{id}/result` tells of an error, by the error's code: 409 unless given.
+        /// `refused` is that of arguments which a submit refuses: 422 unless given.
         /// A program names the code and a sentence for people by a line `::error no-pages The file has no pages.`, an
         /// address by `code` and `message` in the JSON of its answer.
         statuses: Statuses = Statuses::default(), like "{ no-pages = 422 }", live true;

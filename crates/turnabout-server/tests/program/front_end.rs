@@ -1,4 +1,5 @@
-//! What web applications rely on beside minted tokens themselves: signing keys of their own.
+//! What web applications rely on beside minted tokens themselves: signing keys of their own, many ids in one request, and
+//! statuses that a task chooses for its errors.
 
 use serde_json::{Value, json};
 
@@ -101,5 +102,55 @@ pub(crate) fn signing_keys_of_the_configuration_are_rotated_and_revoke(place: &P
     let logged = logged.join("\n");
     for secret in [OLD, NEW, &old, &new] {
         assert!(!logged.contains(secret), "{logged}");
+    }
+}
+
+pub(crate) fn five_hundred_jobs_are_asked_for_at_once_and_foreign_ones_are_left_out(place: &Place) {
+    configure(place);
+    let server = place.serve(&["--no-executor"]);
+    let nobody = Caller::of(&server);
+    let [acme, blue, ada] = ["acme", "blue", "ada"].map(|name| nobody.with_token(name));
+    let submit = |caller: &Caller, owner: &str, many: usize| -> Vec<String> {
+        let jobs = vec![json!({ "task": "x", "owner": owner }); many];
+        let batch = caller.post("/api/v1/jobs/batch", &json!({ "jobs": jobs })).with(207);
+        let outcomes = batch["outcomes"].as_array().expect("outcomes").iter();
+        outcomes
+            .map(|outcome| outcome["id"].as_str().expect("an id").to_owned())
+            .collect()
+    };
+    let hers = submit(&acme, "ada", 498);
+    let foreign = [submit(&acme, "bob", 1), submit(&blue, "ada", 1)].concat();
+    ada.post(&format!("/api/v1/jobs/{}/cancel", hers[0]), &Value::Null)
+        .with(200);
+    let all = [foreign, hers.clone()].concat();
+    assert_eq!(all.len(), 500);
+    let token = mint(&acme);
+    for caller in [&ada, &nobody.with_token(&token)] {
+        let found = |states: &str| -> Vec<String> {
+            let page = caller
+                .get(&format!("/api/v1/jobs?ids={}{states}", all.join(",")))
+                .with(200);
+            let jobs = page["jobs"].as_array().expect("jobs").iter();
+            jobs.map(|job| job["id"].as_str().expect("an id").to_owned()).collect()
+        };
+        assert_eq!(found(""), hers, "in the order that was asked for");
+        assert_eq!(found("&states=!success"), hers);
+        assert_eq!(found("&states=!success&states=!cancelled"), hers[1..]);
+        assert_eq!(found("&states=cancelled"), hers[..1]);
+    }
+}
+
+pub(crate) fn a_task_chooses_the_status_of_its_errors_at_a_submit(place: &Place) {
+    place.configure(
+        "[tasks.convert]\ncommand = [\"true\", \"{args.file}\"]\nstatuses = { refused = 400 }\n\
+         [tasks.plain]\ncommand = [\"true\", \"{args.file}\"]\n",
+    );
+    let server = place.serve(&[]);
+    let api = Caller::of(&server);
+    for (task, status) in [("convert", 400), ("plain", 422)] {
+        let job = json!({ "task": task, "args": { "path": "a.pdf" } });
+        api.post("/api/v1/jobs", &job).problem(status, "refused");
+        let batch = api.post("/api/v1/jobs/batch", &json!({ "jobs": [job] })).with(207);
+        assert_eq!(batch["outcomes"][0]["status"], status, "{batch}");
     }
 }

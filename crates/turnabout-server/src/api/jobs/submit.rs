@@ -210,7 +210,14 @@ fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRe
     let live = app.live();
     let public = request.public.or_else(|| live.shown.public(&request.task, &read));
     let refused = live.checks.check(&request.task, args);
-    refused.map_err(|why| Problem::new(Code::Refused, why).field("args"))?;
+    refused.map_err(|why| {
+        let problem = Problem::new(Code::Refused, why).field("args");
+        let status = live.shown.status(&request.task, Code::Refused.as_str());
+        Problem {
+            status: status.unwrap_or(problem.status),
+            ..problem
+        }
+    })?;
     let mut submission = match request.args {
         Some(args) => Submission::named(request.task, args),
         None => Submission::named(request.task, serde_json::Map::new()),

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { buildSync } from 'esbuild'
 
-const LIMITS = { index: 5 * 1024, vue: 2048, react: 2048, element: 2048 }
+const LIMITS = { index: 5000, vue: 2048, react: 2048, element: 2048 }
 const gzip = (text) => gzipSync(text, { level: 9 }).length
 let fits = true
 

@@ -92,7 +92,7 @@ export class Follower {
     let polling = 0 // the delay between polls; 0: no need to poll
     let streamAt = 0 // while polling: when to try the stream again
     let misses = 0 // streams in a row that did not work
-    let failures = 0 // requests in a row that failed
+    let failures = 0 // requests in a row that failed, but for streams while polling
     while (!this.#stopped) {
       const ids = [...this.#on.wanted()]
       if (ids.length === 0) break
@@ -109,22 +109,28 @@ export class Follower {
         } else {
           await this.#poll(ids)
           this.#on.link('polling')
+          // The server is there again, and perhaps its streams.
           if (failures) streamAt = 0
           failures = 0
-          wait = polling
+          wait = this.#on.wanted().size && polling
           polling = Math.min(polling * 1.5, times.pollMost)
         }
       } catch (error) {
-        if (this.#live && Date.now() - this.#opened >= times.lived) polling = misses = failures = 0
-        failures += 1
+        if (stream && this.#live && Date.now() - this.#opened >= times.lived) polling = misses = failures = 0
         misses += stream
         const pause = Math.min(error.retryAfter ?? 0, 60_000)
-        wait = jitter(Math.min(times.retry * 2 ** (failures - 1), times.retryMost))
         if (stream && misses >= 3) {
-          // The stream does not work at present: ask instead.
+          // The stream does not work at present: ask instead. That says nothing about how well asking works.
+          // A poll was due already when the stream was tried once more.
+          wait = polling ? 0 : times.poll
+          if (!polling) failures = 0
+          polling ||= times.poll
           streamAt = Date.now() + Math.max(jitter(times.again), pause)
-          wait = polling ||= times.poll
-        } else if (polling) this.#on.link('offline')
+        } else {
+          failures += 1
+          wait = jitter(Math.min(times.retry * 2 ** (failures - 1), times.retryMost))
+          if (polling) this.#on.link('offline')
+        }
         wait = Math.max(wait, pause)
       }
       if (wait > 0 && !this.#stopped) await this.#wait(wait)

@@ -78,6 +78,7 @@ test('the mixin has the names of before, and calls back once', async () => {
       onJobFinished: () => calls.push('finished'),
       onJobFailed: () => calls.push('failed'),
       onJobCancelled: () => calls.push('cancelled'),
+      onJobCancelFailed: ({ code }) => calls.push(`not cancelled: ${code}`),
       showError: ({ error, message }) => calls.push(`${error}: ${message}`),
       getCustomHumanReadableJobState: (state) => (state === 'waiting' ? 'Patience' : undefined),
     },
@@ -105,8 +106,14 @@ test('the mixin has the names of before, and calls back once', async () => {
   assert.deepEqual([mixed.jobHasFailed, mixed.job.human_readable_error], [true, 'No pages.'])
   track('c', 'running').listener({ id: 'c', state: 'cancelled', progress: 40 })
   assert.deepEqual([mixed.jobIsFinished, mixed.jobHasFailed], [false, true])
-  assert.deepEqual(calls, ['finished', 'no-pages: No pages.', 'failed', 'cancelled'])
-  const last = jobs.track('c')
+  assert.deepEqual(calls.splice(0), ['finished', 'no-pages: No pages.', 'failed', 'cancelled'])
+  const last = track('d', 'running')
+  last.cancel = async () => last.listener({ id: 'd', state: 'running', progress: 40, cancelling: true })
+  await mixed.cancelJob()
+  assert.deepEqual([mixed.jobHumanReadableState, mixed.cancelLoading, calls], ['Being cancelled …', false, []])
+  last.cancel = () => Promise.reject(Object.assign(new Error('The job has ended.'), { code: 'not-cancellable' }))
+  await mixed.cancelJob()
+  assert.deepEqual(calls, ['not-cancellable: The job has ended.', 'not cancelled: not-cancellable'])
   app.unmount()
   assert.equal(last.listener, undefined, 'nobody listens any longer')
 })

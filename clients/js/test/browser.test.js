@@ -13,7 +13,12 @@ import { freePort, hash, Server } from './server.js'
 const example = fileURLToPath(new URL('../../../examples/web/', import.meta.url))
 const PAGES = ['vue', 'react', 'plain']
 
+/** So many jobs run at a time: `pool-size` in the example's configuration. */
+const SLOTS = 2
+
 let server, proxy, web, origin, browser, closeBrowser
+/** Everything that pages have asked for. */
+const addresses = []
 
 before(async () => {
   const port = await freePort()
@@ -48,6 +53,7 @@ after(async () => {
 async function open(page, name) {
   const problems = []
   page.on('pageerror', (error) => problems.push(String(error)))
+  page.on('request', (request) => addresses.push(request.url()))
   await page.goto(`${origin}/${name}.html?port=${new URL(proxy.origin).port}`)
   await page.getByLabel('Documents').waitFor()
   return problems
@@ -126,6 +132,33 @@ for (const name of PAGES) {
     await second.close()
   })
 
+  test(`${name}: another tenant's flood does not matter`, async () => {
+    const page = await browser.newPage()
+    const problems = await open(page, name)
+    const flooded = page.waitForResponse((response) => response.url().endsWith('/flood'))
+    await page.getByRole('button', { name: 'Another tenant' }).click()
+    assert.equal((await flooded).status(), 200)
+    const documents = { 'one.txt': 8, 'two.txt': 8, 'three.txt': 8 }
+    for (const item of await upload(page, documents)) await says(item, 'Finished')
+    assert.equal(await page.locator('li').count(), 3, 'nothing of the other tenant is seen')
+    const list = async (query) => (await server.ask(`/jobs?${query}`)).jobs
+    const flood = await list('group=flooder&limit=1000')
+    const ours = await list('group=acme&owner=ada&task=document&limit=3')
+    await server.ask('/jobs/bulk', { action: 'cancel', filter: { group: 'flooder' } })
+    assert.deepEqual(ours.map(({ subject }) => subject).sort(), Object.keys(documents).sort())
+    for (const job of ours) {
+      const [from, to] = [Date.parse(job.submitted), Date.parse(job.started)]
+      const before = flood.filter(({ started }) => started && Date.parse(started) > from && Date.parse(started) < to)
+      // By turns: one of theirs for each of ours that waits (three at the most), and what was in the slots' hands already.
+      assert.ok(before.length <= 3 + SLOTS, `${before.length} of theirs began while ${job.subject} waited`)
+    }
+    const last = Math.max(...ours.map(({ started }) => Date.parse(started)))
+    const behind = flood.filter(({ started }) => !started || Date.parse(started) > last)
+    assert.ok(behind.length >= 80, `${behind.length} of theirs, which came first, began after the last of ours`)
+    assert.deepEqual(problems, [])
+    await page.close()
+  })
+
   test(`${name}: a thousand jobs on one page use one connection`, async () => {
     const job = { group: 'acme', owner: 'ada', task: 'document', delay: '1 hour', args: { path: '/dev/null', file: 'one of many' } }
     await server.ask('/jobs/batch', { jobs: Array(1000).fill(job) })
@@ -173,4 +206,45 @@ test('a hidden page makes no requests, and catches up', async () => {
   await page.evaluate(() => window.show('visible'))
   await page.waitForFunction(() => window.seen.at(-1) === 'cancelled')
   await page.close()
+})
+
+test('<job-progress> is a progress bar for everyone, and looks as the page wants', async () => {
+  const page = await browser.newPage()
+  await open(page, 'plain')
+  const [item] = await upload(page, { 'shown.txt': 40 })
+  await reaches(page, item, 10)
+  const shown = await item.locator('job-progress').evaluate((element) => {
+    const part = (name) => element.shadowRoot.querySelector(`[part=${name}]`)
+    const bar = part('bar')
+    const color = () => getComputedStyle(part('done')).backgroundColor
+    const before = color()
+    element.style.setProperty('--job-progress-color', 'rgb(1, 2, 3)')
+    element.setAttribute('label', 'Import of shown.txt')
+    const button = !part('cancel').hidden
+    element.removeAttribute('cancel')
+    return {
+      role: bar.getAttribute('role'),
+      label: bar.getAttribute('aria-label'),
+      range: [bar.getAttribute('aria-valuemin'), bar.getAttribute('aria-valuemax')],
+      text: bar.getAttribute('aria-valuetext') === part('text').textContent && part('text').textContent,
+      live: part('text').getAttribute('role'),
+      colors: [before, color()],
+      buttons: [button, !part('cancel').hidden],
+    }
+  })
+  assert.match(shown.text, /^page \d+ of 40$/)
+  assert.notEqual(shown.colors[0], shown.colors[1])
+  assert.deepEqual([shown.role, shown.label, shown.range, shown.live, shown.colors[1], shown.buttons],
+    ['progressbar', 'Import of shown.txt', ['0', '100'], 'status', 'rgb(1, 2, 3)', [true, false]])
+  // By its role and name, as a screen reader finds it.
+  await item.getByRole('progressbar', { name: 'Import of shown.txt' }).waitFor()
+  await says(item, 'Finished')
+  await page.close()
+})
+
+test('no token was in an address or in a log', () => {
+  assert.ok(addresses.length > 20)
+  for (const url of [...addresses, ...proxy.requests.map(({ url }) => url)]) assert.ok(!url.includes('turnabout_browser_'), url)
+  const log = server.log.join('')
+  assert.ok(log.length > 0 && !log.includes('turnabout_browser_') && !log.includes('example-only'))
 })

@@ -12,6 +12,17 @@ const JOBS = 15
 const CLIENTS = 6
 const RANK = { waiting: 0, scheduled: 1, running: 2, stuck: 2, success: 3, failed: 3, cancelled: 3, gone: 3 }
 
+/** Requests a second: on average, and in the busiest second. */
+function rates(requests) {
+  let peak = 0
+  let first = 0
+  for (const [last, { at }] of requests.entries()) {
+    while (at - requests[first].at >= 1000) first += 1
+    peak = Math.max(peak, last - first + 1)
+  }
+  return { average: requests.length / ((requests.at(-1).at - requests[0].at) / 1000), peak }
+}
+
 let server
 before(async () => (server = await Server.start()))
 after(() => server.stop())
@@ -63,6 +74,12 @@ test(`no final state is missed in ${WANTED} disconnects (seed ${SEED})`, { timeo
       while (proxy.cuts < WANTED) await visit()
     }),
   )
-  t.diagnostic(`seed ${SEED}: ${ended} jobs ended as the server says, ${proxy.cuts} connections were cut, ${proxy.requests.length} requests`)
+  const { average, peak } = rates(proxy.requests)
+  t.diagnostic(
+    `seed ${SEED}: ${ended} jobs ended as the server says, ${proxy.cuts} connections were cut; ${proxy.requests.length} requests, ` +
+      `${(average / CLIENTS).toFixed(1)} a second and page, ${(peak / CLIENTS).toFixed(1)} in the busiest second`,
+  )
+  // With delays that are 20 to 50 times as short as in a page; client.test.js counts with those of a page.
+  assert.ok(peak / CLIENTS < 60, `${peak / CLIENTS} requests a second and page`)
   await proxy.close()
 })

@@ -138,3 +138,29 @@ export interface JobView<Public = Record<string, unknown>> {
   error: { code: string; message: string } | null
   text: string
 }
+
+/** What components do with the job that they show. Undefined: there is no job. */
+export interface JobActions<Public = Record<string, unknown>> {
+  cancel(): Promise<void> | undefined
+  result<Result = unknown>(options?: { signal?: AbortSignal }): Promise<Result> | undefined
+  done(options?: { signal?: AbortSignal }): Promise<JobData<Public>> | undefined
+}
+
+/** What an application gives to its components. */
+export interface Given {
+  jobs: Jobs
+  words?: Partial<Words>
+}
+
+/** What `<JobProgress>` is given. */
+export interface JobProgressProps {
+  id: string
+  /** What the page was rendered with. */
+  initial?: JobData
+  /** Whether there is a button to cancel the job. */
+  cancel?: boolean
+  label?: string
+  words?: Partial<Words>
+  onDone?: (job: JobData) => void
+  onError?: (error: unknown) => void
+}

@@ -1,7 +1,7 @@
 import type { ComponentOptionsMixin, ComputedRef, DefineComponent, MaybeRefOrGetter, Plugin, ShallowRef } from 'vue'
-import type { Connection, Job, JobData, JobView, Jobs, Words } from './index.js'
+import type { Connection, Given, JobActions, JobData, JobProgressProps, JobView, Jobs } from './index.js'
 
-export const turnabout: Plugin<[{ jobs: Jobs; words?: Partial<Words> }]>
+export const turnabout: Plugin<[Given]>
 
 export function useJobs(): { jobs: Jobs; connection: Readonly<ShallowRef<Connection>> }
 
@@ -10,21 +10,9 @@ type Refs<T> = { [K in keyof T]: ComputedRef<T[K]> }
 export function useJob<Public = Record<string, unknown>>(
   id: MaybeRefOrGetter<string | null | undefined>,
   options?: { initial?: JobData<Public> },
-): Refs<Omit<JobView<Public>, 'cancellable'>> & {
-  cancel(): Promise<void> | undefined
-  result<Result = unknown>(options?: { signal?: AbortSignal }): Promise<Result> | undefined
-  done(options?: { signal?: AbortSignal }): ReturnType<Job<Public>['done']> | undefined
-}
+): Refs<Omit<JobView<Public>, 'cancellable'>> & JobActions<Public>
 
-export const JobProgress: DefineComponent<{
-  id: string
-  initial?: JobData
-  cancel?: boolean
-  label?: string
-  words?: Partial<Words>
-  onDone?: (job: JobData) => void
-  onError?: (error: unknown) => void
-}>
+export const JobProgress: DefineComponent<JobProgressProps>
 
 /** `job`, `jobIsRunning`, `jobIsFinished`, `jobIsEnded`, `jobHasFailed`, `createAndMonitorJob`, `cancelJob`, .. */
 export const jobMixin: ComponentOptionsMixin

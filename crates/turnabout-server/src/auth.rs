@@ -7,12 +7,14 @@ mod jwt;
 mod limit;
 pub(crate) mod minted;
 mod role;
+mod signing;
 mod token;
 
 pub(crate) use jwt::{Jwt, JwtAlgorithm, JwtSettings};
 pub(crate) use limit::{Limit, Limiter};
 pub(crate) use minted::{Grant, Minted};
 pub(crate) use role::Role;
+pub(crate) use signing::{MIN_KEY, SigningSettings};
 pub(crate) use token::{StaticToken, hash, make};
 
 use anyhow::{Context as _, bail};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-mod access;
+pub(crate) mod access;
 mod check;
 mod file;
 mod flags;

@@ -24,6 +24,8 @@ mod encrypted;
 mod endpoints;
 #[path = "program/events.rs"]
 mod events;
+#[path = "program/front_end.rs"]
+mod front_end;
 #[path = "program/http.rs"]
 mod http;
 #[path = "program/insight.rs"]
@@ -126,6 +128,9 @@ on_both_stores! {
     minted::minted_tokens_end_and_are_revoked_with_their_streams,
     minted::a_submit_returns_a_token_for_its_job,
     minted::a_task_says_what_is_public_and_how_its_errors_are_told,
+    front_end::signing_keys_of_the_configuration_are_rotated_and_revoke,
+    front_end::five_hundred_jobs_are_asked_for_at_once_and_foreign_ones_are_left_out,
+    front_end::a_task_chooses_the_status_of_its_errors_at_a_submit,
     schedules::a_schedule_of_the_file_runs_and_what_an_operator_sets_stays,
     schedules::schedules_are_made_explained_and_run_from_the_command_line,
     schedules::a_group_has_schedules_of_its_own_and_foreign_ones_do_not_exist,

@@ -39,7 +39,7 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     let private = path.starts_with("/api/v1");
     let token = bearer(request.headers()).filter(|token| minted::is_minted(token));
     let minted = match token.map(str::to_owned) {
-        Some(token) => Some(app.minting.verify(&app.jobs, &token).await),
+        Some(token) => Some(app.minting.verify(&app, &token).await),
         None => None,
     };
     let mut response = match admit(&app, &request, minted) {

@@ -3,18 +3,22 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use anyhow::Context as _;
 use jiff::Timestamp;
 use tokio::sync::watch;
+use turnabout::store::overview::SigningKey;
 
 use super::settings::ApiSettings;
 use super::webhooks::Webhook;
-use crate::auth::Gate;
+use crate::auth::{Gate, SigningSettings};
 use crate::tasks::{Checks, Shown};
 
 /// What is in force at present.
 pub(super) struct Live {
     /// Who may ask.
     pub(super) gate: Gate,
+    /// The keys of tokens for browsers, the one that signs first. None: those of the store.
+    pub(super) signing: Option<Arc<Vec<SigningKey>>>,
     /// Which arguments are refused.
     pub(super) checks: Checks,
     /// What tasks show of their jobs.
@@ -26,7 +30,9 @@ pub(super) struct Live {
 impl Live {
     /// Reads the keys. An address that others can reach needs some.
     fn new(address: SocketAddr, settings: &ApiSettings) -> anyhow::Result<Self> {
+        let signing = settings.signing.as_ref().map(SigningSettings::load).transpose();
         Ok(Self {
+            signing: signing.context("cannot use the signing keys")?.map(Arc::new),
             gate: Gate::new(address, settings.tokens.clone(), settings.jwt.as_ref())?,
             checks: settings.checks.clone(),
             shown: settings.shown.clone(),
@@ -83,7 +89,7 @@ impl Control {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether these settings could be in force. Only tokens, the key for JWTs, webhooks and checks are looked at.
+    /// Whether these settings could be in force. Only tokens, keys, webhooks and checks are looked at.
     pub(crate) fn prepare(&self, settings: &ApiSettings) -> anyhow::Result<Change> {
         Ok(Change {
             new: Live::new(self.address, settings)?,

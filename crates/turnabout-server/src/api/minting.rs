@@ -1,14 +1,15 @@
-//! The keys of minted tokens: read from the store, kept for a few seconds, replaced each day.
+//! The keys of minted tokens: those of the configuration, if it has any; otherwise those of the store, which are kept for a few
+//! seconds and replaced each day.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::sync::Mutex;
-use turnabout::Jobs;
 use turnabout::store::overview::SigningKey;
 
-use super::types::Problem;
+use super::state::Inner;
+use super::types::{Code, Problem};
 use crate::auth::{Grant, Minted, minted};
 
 /// Keys are read again after this time: so long may a server that did not revoke a token go on to accept it.
@@ -49,35 +50,46 @@ impl Signer {
 
 impl Minting {
     /// What a token allows. None: nothing.
-    pub(super) async fn verify(&self, jobs: &Jobs, token: &str) -> Result<Option<Minted>, Problem> {
+    pub(super) async fn verify(&self, app: &Inner, token: &str) -> Result<Option<Minted>, Problem> {
         let key = minted::key_of(token);
-        let keys = self.keys(jobs, FRESH).await?;
+        let keys = self.keys(app, FRESH).await?;
         if key.is_some_and(|key| keys.iter().any(|known| known.number == key)) {
             return Ok(minted::verify(&keys, token));
         }
         // Another server may have made the key just now.
-        Ok(minted::verify(&self.keys(jobs, SOONEST).await?, token))
+        Ok(minted::verify(&self.keys(app, SOONEST).await?, token))
     }
 
-    /// The newest key, which is made if there is none, or if it has signed for long enough.
-    pub(super) async fn signer(&self, jobs: &Jobs) -> Result<Signer, Problem> {
-        let keys = self.keys(jobs, FRESH).await?;
+    /// The first key of the configuration; or the newest of the store, which is made if there is none, or if it has signed for
+    /// long enough.
+    pub(super) async fn signer(&self, app: &Inner) -> Result<Signer, Problem> {
+        if let Some(key) = app.live().signing.as_ref().and_then(|keys| keys.first()) {
+            return Ok(Signer(key.clone()));
+        }
+        let keys = self.keys(app, FRESH).await?;
         let old = Timestamp::now() - jiff::SignedDuration::from_secs(SIGNS.as_secs().cast_signed());
         if let Some(key) = keys.first().filter(|key| key.made > old) {
             return Ok(Signer(key.clone()));
         }
-        self.renew(jobs, SIGNS, FORGOTTEN).await
+        self.renew(app, SIGNS, FORGOTTEN).await
     }
 
     /// Replaces all keys: what was minted before is nobody's from now on.
-    pub(super) async fn rotate(&self, jobs: &Jobs) -> Result<(), Problem> {
-        self.renew(jobs, Duration::ZERO, Duration::ZERO).await.map(drop)
+    pub(super) async fn rotate(&self, app: &Inner) -> Result<(), Problem> {
+        if app.live().signing.is_some() {
+            return Err(Problem::new(
+                Code::Configured,
+                "the keys stand in the configuration (api.signing-keys, api.signing-keys-file): put a new key there, and \
+                 remove the old ones",
+            ));
+        }
+        self.renew(app, Duration::ZERO, Duration::ZERO).await.map(drop)
     }
 
-    async fn renew(&self, jobs: &Jobs, renew: Duration, forget: Duration) -> Result<Signer, Problem> {
+    async fn renew(&self, app: &Inner, renew: Duration, forget: Duration) -> Result<Signer, Problem> {
         let mut known = self.known.lock().await;
         let secret = minted::new_secret();
-        let keys = jobs.renew_signing_keys(&secret, renew, forget).await?;
+        let keys = app.jobs.renew_signing_keys(&secret, renew, forget).await?;
         known.keys = Arc::new(keys);
         known.read = Some(Instant::now());
         let newest = known.keys.first().cloned();
@@ -87,10 +99,13 @@ impl Minting {
     }
 
     /// The keys, as they were so long ago at the most. While the store is out of reach, those of before.
-    async fn keys(&self, jobs: &Jobs, age: Duration) -> Result<Arc<Vec<SigningKey>>, Problem> {
+    async fn keys(&self, app: &Inner, age: Duration) -> Result<Arc<Vec<SigningKey>>, Problem> {
+        if let Some(keys) = &app.live().signing {
+            return Ok(Arc::clone(keys));
+        }
         let mut known = self.known.lock().await;
         if known.read.is_none_or(|read| read.elapsed() >= age) {
-            match jobs.signing_keys().await {
+            match app.jobs.signing_keys().await {
                 Ok(keys) => {
                     known.keys = Arc::new(keys);
                     known.read = Some(Instant::now());
@@ -105,7 +120,7 @@ impl Minting {
     }
 
     /// Waits until a token counts no longer: it has ended, or its key is gone.
-    pub(super) async fn over(&self, jobs: &Jobs, token: &Minted) {
+    pub(super) async fn over(&self, app: &Inner, token: &Minted) {
         loop {
             let left = token.grant.exp - Timestamp::now().as_second();
             let Ok(left) = u64::try_from(left) else { return };
@@ -113,7 +128,7 @@ impl Minting {
                 return;
             }
             tokio::time::sleep(Duration::from_secs(left).min(FRESH)).await;
-            let keys = self.keys(jobs, FRESH).await;
+            let keys = self.keys(app, FRESH).await;
             if keys.is_ok_and(|keys| !keys.iter().any(|key| key.number == token.key)) {
                 return;
             }

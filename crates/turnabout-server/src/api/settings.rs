@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::types::Links;
 use super::webhooks::Webhook;
-use crate::auth::{JwtSettings, Limit, StaticToken};
+use crate::auth::{JwtSettings, Limit, SigningSettings, StaticToken};
 use crate::tasks::{Checks, Shown};
 
 /// How the API is served, to whom, and within which limits.
@@ -21,6 +21,8 @@ pub(crate) struct ApiSettings {
     pub(crate) tokens: Vec<StaticToken>,
     /// Which JWTs are accepted.
     pub(crate) jwt: Option<JwtSettings>,
+    /// The keys of tokens for browsers. None: those of the store.
+    pub(crate) signing: Option<SigningSettings>,
     /// How often a token may be used.
     pub(crate) rate: Limit,
     /// Host names by which the server may be called on loopback, besides `localhost` and its addresses.
@@ -67,6 +69,7 @@ impl Default for ApiSettings {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)),
             tokens: Vec::new(),
             jwt: None,
+            signing: None,
             rate: Limit {
                 per_second: 100.0,
                 burst: 200.0,

@@ -19,7 +19,7 @@ pub(super) fn respond(app: &App, caller: &Caller, events: impl Stream<Item = Eve
         let (app, token) = (Arc::clone(app), caller.minted().cloned());
         async move {
             match token {
-                Some(token) => app.minting.over(&app.jobs, &token).await,
+                Some(token) => app.minting.over(&app, &token).await,
                 None => std::future::pending().await,
             }
         }

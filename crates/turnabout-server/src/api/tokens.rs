@@ -69,20 +69,21 @@ pub(super) async fn mint(
         }
         narrow(&mut grant, &jobs);
     }
-    let signer = app.minting.signer(&app.jobs).await?;
+    let signer = app.minting.signer(&app).await?;
     let (token, expires) = signer.sign(grant, lifetime)?;
     Ok((StatusCode::CREATED, Json(MintedView { token, expires })))
 }
 
 /// Revoke all minted tokens
 ///
-/// Replaces the keys that they were signed with: here at once, on other servers of the same store within ten seconds. For
-/// administrators.
+/// Replaces the keys that they were signed with: here at once, on other servers of the same store within ten seconds. Keys that
+/// stand in the configuration have to be replaced there (409). For administrators.
 #[utoipa::path(post, path = "/api/v1/tokens/rotate", tag = "tokens", operation_id = "rotateTokens",
     responses((status = 204, description = "No token that was minted before is valid any longer")))]
 pub(super) async fn rotate(State(app): State<App>, caller: Caller) -> Result<StatusCode, Problem> {
     caller.admin()?;
-    app.minting.rotate(&app.jobs).await?;
+    app.minting.rotate(&app).await?;
+    app.note(caller.deed("rotate-tokens")).await;
     tracing::info!(by = caller.name, "all minted tokens were revoked");
     Ok(StatusCode::NO_CONTENT)
 }

@@ -8,7 +8,8 @@ use turnabout::Jobs;
 
 use super::client::Client;
 use crate::api::{ApiSettings, Server};
-use crate::config::{Config, Flags, Sources, StoreUrl};
+use crate::auth::SigningSettings;
+use crate::config::{Config, Flags, Sources, StoreUrl, access};
 use crate::tasks::Shown;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -50,7 +51,17 @@ impl Global {
             return self.remote(server);
         }
         let config = self.read()?;
-        local(&open_existing(&config).await?, Shown::new(&config))
+        local(&open_existing(&config).await?, Shown::new(&config), None)
+    }
+
+    /// Whoever answers for a command that hands out tokens. Others need not be able to read the keys.
+    pub(crate) async fn client_that_signs(&self) -> anyhow::Result<Client> {
+        if let Some(server) = &self.server {
+            return self.remote(server);
+        }
+        let config = self.read()?;
+        let signing = access::signing(&config.api)?;
+        local(&open_existing(&config).await?, Shown::new(&config), signing)
     }
 
     /// Whoever answers for a command that makes jobs: a file is made if it does not exist.
@@ -60,7 +71,7 @@ impl Global {
         }
         let config = self.read()?;
         let new = is_new_file(&config);
-        local(&open(&config, new).await?, Shown::new(&config))
+        local(&open(&config, new).await?, Shown::new(&config), None)
     }
 
     /// For commands that work on a database only.
@@ -105,9 +116,10 @@ fn user() -> String {
 }
 
 /// The API on these jobs, without a socket.
-fn local(jobs: &Jobs, shown: Shown) -> anyhow::Result<Client> {
+fn local(jobs: &Jobs, shown: Shown, signing: Option<SigningSettings>) -> anyhow::Result<Client> {
     let settings = ApiSettings {
         shown,
+        signing,
         max_body: usize::MAX,
         // Whoever waits can stop waiting.
         timeout: Duration::from_hours(24),

@@ -52,7 +52,7 @@ pub(crate) async fn run(global: &Global, args: Token) -> anyhow::Result<ExitCode
         None => few::token(&args.make),
         Some(Command::Mint(args)) => mint(global, args).await,
         Some(Command::Rotate) => {
-            global.client().await?.rotate_tokens().await?;
+            global.client_that_signs().await?.rotate_tokens().await?;
             print::out("no token that was minted before is valid any longer")?;
             Ok(ExitCode::SUCCESS)
         }
@@ -67,7 +67,7 @@ async fn mint(global: &Global, args: Mint) -> anyhow::Result<ExitCode> {
         cancel: args.cancel,
         lifetime: args.lifetime,
     };
-    let minted = global.client().await?.mint_token(&request).await?;
+    let minted = global.client_that_signs().await?.mint_token(&request).await?;
     if args.json {
         print::out(&print::json(&minted)?)?;
     } else {

@@ -8,7 +8,7 @@ use super::kinds::JwtSigned;
 use super::{Api, Config, Token};
 use crate::api::types::Links;
 use crate::api::{ApiSettings, On, Webhook};
-use crate::auth::{JwtAlgorithm, JwtSettings, Limit, Role, StaticToken};
+use crate::auth::{JwtAlgorithm, JwtSettings, Limit, MIN_KEY, Role, SigningSettings, StaticToken};
 use crate::tasks::{Checks, Shown};
 
 impl Config {
@@ -20,6 +20,7 @@ impl Config {
             address: api.address,
             tokens: tokens.collect::<anyhow::Result<_>>()?,
             jwt: jwt(api),
+            signing: signing(api)?,
             rate: Limit {
                 per_second: api.rate.into(),
                 burst: api.rate_burst.into(),
@@ -59,6 +60,25 @@ pub(super) fn prefix(api: &Api) -> anyhow::Result<String> {
         "a prefix begins with `/` and has letters, digits, `-`, `_`, `.` and `~`, such as \"/turnabout\""
     );
     Ok(prefix.to_owned())
+}
+
+/// The keys of tokens for browsers, if they are not to be those of the store.
+pub(crate) fn signing(api: &Api) -> anyhow::Result<Option<SigningSettings>> {
+    let listed: Vec<String> = api.signing_keys.0.iter().map(|key| key.0.clone()).collect();
+    match &api.signing_keys_file {
+        Some(_) if !listed.is_empty() => {
+            anyhow::bail!("there is a `signing-keys-file` as well; one of them is enough")
+        }
+        Some(file) => Ok(Some(SigningSettings::File(PathBuf::from(file)))),
+        None if listed.is_empty() => Ok(None),
+        None => {
+            anyhow::ensure!(
+                listed.iter().all(|key| key.len() >= MIN_KEY),
+                "each key has at least {MIN_KEY} characters; `openssl rand -hex 32` makes a good one"
+            );
+            Ok(Some(SigningSettings::Listed(listed)))
+        }
+    }
 }
 
 /// Addresses for the page. Browsers would run others as programs (`javascript:`).

@@ -30,6 +30,33 @@ impl Written for Secret {
     }
 }
 
+/// Texts that are never shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Secrets(pub(crate) Vec<Secret>);
+
+impl Written for Secrets {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        let Some(list) = value.as_array() else {
+            return Err(format!(
+                "expected a list of texts, [\"..\", \"..\"], found {}",
+                kind(value)
+            ));
+        };
+        let secrets = list.iter().map(|item| Secret::from_toml(item.get_ref()));
+        secrets.collect::<Result<_, _>>().map(Self)
+    }
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        parts.map(Secret::from_text).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn to_toml(&self) -> Option<String> {
+        let shown: Vec<String> = self.0.iter().filter_map(Written::to_toml).collect();
+        Some(format!("[{}]", shown.join(", ")))
+    }
+}
+
 /// Where the jobs are. Its password is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct StoreUrl(pub(crate) String);

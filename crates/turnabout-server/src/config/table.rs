@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use turnabout::{Fairness, Missed, Overlap, Priority};
 
 use super::kinds::{
-    ExitCodes, JwtSigned, LogFormat, Migrate, ResultFrom, Scheme, Secret, Size, Statuses, Stdin, StoreUrl,
+    ExitCodes, JwtSigned, LogFormat, Migrate, ResultFrom, Scheme, Secret, Secrets, Size, Statuses, Stdin, StoreUrl,
 };
 use super::section::section;
 use super::value::Inherit;
@@ -124,6 +124,13 @@ section! {
         jwt_issuer: Option<String> = None, like "\"https://login.example.org\"", live true;
         /// They must be meant for this one.
         jwt_audience: Option<String> = None, like "\"turnabout\"", live true;
+        /// Keys that sign tokens for browsers (`turnabout token mint`), in place of those that the store keeps and replaces
+        /// each day: the first one signs, all of them verify. A key has 32 characters or more, and no comma if it comes from
+        /// the environment. To rotate them, add a new key at the end, on all servers; then move it to the front; and remove
+        /// the old key a day later, or at once to revoke what it has signed. Better in a file of their own: signing-keys-file.
+        signing_keys: Secrets = Secrets::default(), like "[\"a long random text without any pattern\"]", live true;
+        /// A file that holds these keys, one in each line. It is read again when the program gets SIGHUP.
+        signing_keys_file: Option<String> = None, like "\"/etc/turnabout/signing.keys\"", live true;
     }
 }
 
@@ -239,6 +246,7 @@ section! {
         /// others are shown to administrators and to tokens of the group only.
         public: Vec<String> = Vec::new(), like "[\"file\", \"pages\"]", live true;
         /// The HTTP status with which `GET /api/v1/jobs/{id}/result` tells of an error, by the error's code: 409 unless given.
+        /// `refused` is that of arguments which a submit refuses: 422 unless given.
         /// A program names the code and a sentence for people by a line `::error no-pages The file has no pages.`, an
         /// address by `code` and `message` in the JSON of its answer.
         statuses: Statuses = Statuses::default(), like "{ no-pages = 422 }", live true;

@@ -186,17 +186,46 @@ fn mistakes_are_told_with_their_place_and_what_was_probably_meant() {
 #[test]
 fn passwords_and_secrets_are_not_shown() {
     let text = "database = \"postgres://ada:hidden1@host/db?password=hidden2\"\n\
-                [tasks.a]\nurl = \"https://x\"\nsecret = \"hidden3\"\n";
+                [tasks.a]\nurl = \"https://x\"\nsecret = \"hidden3\"\n\
+                [api]\nsigning-keys = [\"hidden4, which is of 32 characters\"]\n";
     let config = Config::from(file(text), &[], &[]).expect("it is right");
     for shown in [
         show(&config),
         show_json(&config).to_string(),
         format!("{:?}", config.store),
         format!("{:?}", config.tasks),
+        format!("{:?} {:?}", config.api, config.api_settings()),
     ] {
         assert!(!shown.contains("hidden"), "{shown}");
     }
     assert!(show(&config).contains("postgres://ada:***@host/db"));
+    assert!(show(&config).contains("signing-keys = [\"(secret)\"]"));
+}
+
+#[test]
+fn signing_keys_come_from_the_file_or_the_environment_and_are_long() {
+    let long = "a key that nobody can guess, ever";
+    let variable = |keys: &str| vec![("TURNABOUT_API_SIGNING_KEYS".to_owned(), keys.to_owned())];
+    let given = Config::from(None, &variable(&format!("{},{}", "a".repeat(32), "b".repeat(32))), &[]);
+    assert_eq!(given.expect("two keys").api.signing_keys.0.len(), 2);
+    let short = Config::from(None, &variable("short"), &[])
+        .expect_err("it is short")
+        .to_string();
+    assert!(
+        short.contains("at least 32 characters") && short.contains("openssl"),
+        "{short}"
+    );
+    for (wrong, said) in [
+        (
+            format!("signing-keys = [\"{long}\"]\nsigning-keys-file = \"k\""),
+            "one of them is enough",
+        ),
+        ("signing-keys = \"one\"".to_owned(), "expected a list"),
+        ("signing-keys = [\"\"]".to_owned(), "it is empty"),
+    ] {
+        let said_so = trouble(&format!("[api]\n{wrong}\n"));
+        assert!(said_so.contains(said), "{said_so}");
+    }
 }
 
 #[test]
@@ -229,7 +258,7 @@ fn every_line_of_the_reference_can_be_used_as_it_stands() {
         // A task has a command or a URL, a secret stands here or in a file, and a role has what belongs to it.
         match key {
             "url" | "headers" if section.starts_with("[tasks.") => {}
-            "secret" | "secret-file" => {}
+            "secret" | "secret-file" | "signing-keys-file" => {}
             _ => used.push(line.replace("role = \"admin\"", "role = \"owner\"")),
         }
     }

@@ -95,6 +95,7 @@ pub(crate) fn every_code_of_a_problem_is_met(place: &Place) {
             token("chief", "role = \"admin\""),
             token("acme", "role = \"group\"\ngroup = \"acme\""),
             "[api]\nrate = 1\nrate-burst = 5\ntimeout = \"200ms\"\n".to_owned(),
+            "signing-keys = [\"a key that is long enough for every one of us\"]\n".to_owned(),
         ]
         .concat(),
     );
@@ -107,6 +108,7 @@ pub(crate) fn every_code_of_a_problem_is_met(place: &Place) {
     let limited = answers.into_iter().find(|answer| answer.status == 429);
     codes.meet(limited.expect("a limit"), 429, "rate-limited");
     codes.meet(chief.post("/api/v1/notify", &none), 503, "unavailable");
+    codes.meet(chief.post("/api/v1/tokens/rotate", &none), 409, "configured");
     let stranger = place.stranger();
     stranger.is_in_the_way();
     codes.meet(chief.post(jobs, &json!({ "task": "x" })), 504, "timeout");

@@ -216,6 +216,8 @@ pub(crate) fn minted_tokens_end_and_are_revoked_with_their_streams(place: &Place
     chief.post("/api/v1/tokens/rotate", &Value::Null).with(204);
     browser.get(&path).problem(401, "unauthorized");
     while events.next().is_some() {}
+    let audit = chief.get("/api/v1/audit?action=rotate-tokens").with(200);
+    assert_eq!(audit["entries"][0]["by"], "chief", "{audit}");
     let new = mint(&acme, &json!({ "owner": "ada" }));
     nobody.with_token(&new).get(&path).with(200);
 

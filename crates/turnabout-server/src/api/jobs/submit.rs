@@ -81,7 +81,7 @@ impl Wanted {
             }
         }
         let (grant, lifetime) = tokens::for_job(submitted.id, group.as_deref(), owner.as_deref());
-        let (token, expires) = app.minting.signer(&app.jobs).await?.sign(grant, lifetime)?;
+        let (token, expires) = app.minting.signer(app).await?.sign(grant, lifetime)?;
         Ok(SubmittedToken {
             token: Some(token),
             token_expires: Some(expires),
@@ -245,7 +245,14 @@ fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRe
     let live = app.live();
     let public = request.public.or_else(|| live.shown.public(&request.task, &read));
     let refused = live.checks.check(&request.task, args);
-    refused.map_err(|why| Problem::new(Code::Refused, why).field("args"))?;
+    refused.map_err(|why| {
+        let problem = Problem::new(Code::Refused, why).field("args");
+        let status = live.shown.status(&request.task, Code::Refused.as_str());
+        Problem {
+            status: status.unwrap_or(problem.status),
+            ..problem
+        }
+    })?;
     let mut submission = match request.args {
         Some(args) => Submission::named(request.task, args),
         None => Submission::named(request.task, serde_json::Map::new()),

@@ -46,6 +46,8 @@ codes! {
     NotCancellable = 409 "not-cancellable" "The job has ended",
     /// The job's state does not allow this.
     WrongState = 409 "wrong-state" "The job's state does not allow this",
+    /// The configuration says this, and has to be changed.
+    Configured = 409 "configured" "The configuration has to be changed",
     /// The job has not ended yet.
     NotEnded = 409 "not-ended" "The job has not ended",
     /// A job of the schedule is unfinished.

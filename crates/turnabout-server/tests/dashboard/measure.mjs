@@ -1,0 +1,218 @@
+// How fast the operator's page is on a full store: first paint, every list, how soon a change is seen, and what twenty open
+// pages cost those who run jobs. It prints a table, and asserts nothing: the machine decides.
+//
+//   scripts/measure-dashboard [sqlite | postgres]
+
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Place } from "./place.mjs";
+
+const store = process.env.STORE ?? "sqlite";
+// As many as are asked for, on PostgreSQL; a tenth of that on SQLite.
+const share = Number(process.env.SHARE ?? 1) * (store === "sqlite" ? 0.1 : 1);
+const [WAITING, ENDED, GROUPS] = [1_000_000, 2_000_000, 10_000].map((number) => Math.round(number * share));
+const ROUNDS = Number(process.env.ROUNDS ?? 5);
+const LOOKS = 20;
+const PAGES = 20;
+const DRAINED = store === "sqlite" ? 40_000 : 60_000;
+
+const place = new Place(store);
+const rows = [];
+const tell = (what, measured) => {
+  rows.push([what, measured]);
+  console.log(`${what.padEnd(64)} ${measured}`);
+};
+const quantile = (list, q) => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(q * list.length))];
+const ms = (value) => `${value.toFixed(value < 10 ? 1 : 0)} ms`;
+
+/** One batch after the other, four at a time. */
+async function submit(server, count, job) {
+  let next = 0;
+  const send = async () => {
+    while (next < count) {
+      const from = next;
+      next += 1000;
+      await server.submit(...Array.from({ length: Math.min(1000, count - from) }, (_, n) => job(from + n)));
+    }
+  };
+  await Promise.all([send(), send(), send(), send()]);
+}
+
+/** Waits until nothing of a queue is left. */
+async function drained(server, queue) {
+  for (;;) {
+    const page = await server.call("GET", `jobs?queue=${queue}&state=waiting,scheduled,running,stuck&limit=1`);
+    if (page.jobs.length === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Jobs that wait, of all groups, and jobs that have ended, of which some have failed. */
+async function fill(server) {
+  if (store === "postgres") {
+    const file = join(place.folder, "fill.sql");
+    writeFileSync(file, `
+      set search_path = ${place.store.schema};
+      insert into job (id, submitted, lane, queue, "group", task, args, subject)
+      select id_at(now() - interval '1 hour'), now() - interval '1 hour', 2, 'default', 'g' || n % ${GROUPS}, 'sleep', '{"seconds":0}', 'document ' || n
+      from generate_series(1, ${WAITING}) n;
+      insert into arrival (queue, "group", lane, task, first)
+      select queue, "group", lane, task, min(seq) from job where due is null group by queue, "group", lane, task;
+      insert into job_history (id, submitted, started, finished, attempts, interruptions, losses, items, state, priority, queue,
+        "group", task, args, subject, reason, error, error_code)
+      select id_at(now() - interval '2 hours'), now() - interval '2 hours', now() - interval '1 hour', now() - interval '1 hour', 1, 0, 0, 1,
+        case when n % 1000 = 0 then 5 else 4 end, 2, 'default', 'g' || n % ${GROUPS}, 'sleep', '{"seconds":0}', 'document ' || n,
+        case when n % 1000 = 0 then 2 end, case when n % 1000 = 0 then 'the file is damaged' end, case when n % 1000 = 0 then 'damaged' end
+      from generate_series(1, ${ENDED}) n;
+      analyze;`);
+    execFileSync("psql", ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", file, place.store.url], { stdio: "inherit" });
+    return;
+  }
+  const ender = await place.server(`[executor]\nqueues = ["past"]\n[tasks.bad]\ncommand = ["false"]\nretries = 0\n`, "--pool-size", "8");
+  const group = (n) => `g${n % GROUPS}`;
+  await submit(ender, ENDED, (n) => ({ task: n % 1000 === 0 ? "bad" : "sleep", args: { seconds: 0 }, queue: "past", group: group(n), subject: `document ${n}` }));
+  await drained(ender, "past");
+  await ender.stop();
+  await submit(server, WAITING, (n) => ({ task: "sleep", args: { seconds: 0 }, group: group(n), subject: `document ${n}` }));
+}
+
+const LISTS = {
+  "jobs, all": "#/jobs",
+  "jobs of a group": "#/jobs?q=group%3Ag7",
+  "jobs that failed": "#/jobs?q=state%3Afailed",
+  "jobs that wait, of a task": "#/jobs?q=state%3Awaiting%20task%3Asleep",
+  "jobs with words in the subject": "#/jobs?q=document%20777",
+  "jobs with an error's code": "#/jobs?q=code%3Adamaged",
+  "jobs older than 90 minutes": "#/jobs?q=age%3E90m",
+  now: "#/", fairness: "#/fairness", groups: "#/groups", "one group": "#/groups/g7", tasks: "#/tasks", "one task": "#/tasks/sleep",
+  queues: "#/queues", executors: "#/executors", failures: "#/failures", schedules: "#/schedules", audit: "#/audit",
+};
+
+/** How long each page takes from the first request to the last answer, as a reader waits for it. */
+async function lists(server) {
+  const { page, bad, close } = await place.page(server);
+  const paints = [];
+  for (let n = 0; n < LOOKS; n++) {
+    await page.goto("about:blank");
+    await page.goto(`${server.url}/`);
+    await page.locator(".verdict").waitFor();
+    paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0));
+  }
+  tell("first paint, p95", `${ms(quantile(paints, 0.95))} (median ${ms(quantile(paints, 0.5))})`);
+  for (const [name, hash] of Object.entries(LISTS)) {
+    const took = [];
+    for (let n = 0; n < LOOKS; n++) {
+      await page.evaluate(() => {
+        location.hash = "#/schedules/none";
+        performance.clearResourceTimings();
+      });
+      await page.locator("main .skeleton").waitFor({ state: "hidden" });
+      await page.evaluate((to) => {
+        performance.clearResourceTimings();
+        location.hash = to;
+      }, hash);
+      await page.waitForFunction(() => !document.querySelector("main .skeleton") && performance.getEntriesByType("resource").some((one) => one.name.includes("/api/v1/")));
+      // The list itself is the slowest of the first answers; how many there are is counted after it, and shown later.
+      const answers = await page.evaluate(() => performance.getEntriesByType("resource")
+        .filter((one) => one.name.includes("/api/v1/") && !/events|count=true/.test(one.name)).map((one) => one.duration));
+      if (answers.length > 0) took.push(Math.max(...answers));
+    }
+    tell(`${name}, p95`, `${ms(quantile(took, 0.95))} (median ${ms(quantile(took, 0.5))})`);
+  }
+  if (bad.length > 0) console.log(bad.slice(0, 5));
+  await close();
+}
+
+/** From the end of a job, as the server wrote it down, until its page says so. */
+async function seen(server) {
+  const { page, close } = await place.page(server);
+  const took = [];
+  for (let n = 0; n < LOOKS; n++) {
+    const [id] = await server.submit({ task: "sleep", args: { seconds: 1 }, queue: "watched", group: "watched" });
+    await page.goto(`${server.url}/#/jobs/${id}`);
+    await page.locator(".jobhead .state.running").waitFor();
+    const at = await page.evaluate(() => new Promise((resolve) => {
+      const look = () => document.querySelector(".jobhead .state.success") && resolve(Date.now());
+      new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+      look();
+    }));
+    const job = await server.call("GET", `jobs/${id}`);
+    took.push(at - Date.parse(job.finished));
+  }
+  tell("a state is seen after its commit, median", `${ms(quantile(took, 0.5))} (p95 ${ms(quantile(took, 0.95))})`);
+  await close();
+}
+
+/** What a page asks for while jobs are drained, as requests a second by address. */
+async function habits(server) {
+  const { page, close } = await place.page(server);
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+  await page.goto(`${server.url}/`);
+  await page.locator(".verdict").waitFor();
+  asked.length = 0;
+  await submit(server, 5000, () => ({ task: "sleep", args: { seconds: 0 }, queue: "drained", group: "habits" }));
+  await new Promise((resolve) => setTimeout(resolve, 5000));
+  await close();
+  return asked.filter((url) => url.includes("/api/v1/")).map((url) => url);
+}
+
+/** Jobs a second, with and without twenty readers who ask as often as a page does. */
+async function cost(server) {
+  const asked = await habits(server);
+  const streams = asked.filter((url) => url.includes("/events"));
+  const requests = asked.filter((url) => !url.includes("/events"));
+  tell("a page beside a flood asks", `${(requests.length / 5).toFixed(1)} times a second`);
+  const rate = async (readers) => {
+    const stop = new AbortController();
+    const reader = async (number) => {
+      if (streams[0]) {
+        void fetch(streams[0], { signal: stop.signal }).then(async (response) => {
+          for await (const part of response.body) void part;
+        }).catch(() => {});
+      }
+      await new Promise((resolve) => setTimeout(resolve, number * 50));
+      for (let n = number; !stop.signal.aborted; n++) {
+        const next = new Promise((resolve) => setTimeout(resolve, 5000 / Math.max(1, requests.length)));
+        await fetch(requests[n % requests.length], { signal: stop.signal }).then((response) => response.arrayBuffer()).catch(() => {});
+        await next;
+      }
+    };
+    await server.call("PATCH", "tasks/sleep", { paused: true });
+    await submit(server, DRAINED, (n) => ({ task: "sleep", args: { seconds: 0 }, queue: "drained", group: `d${n % 100}` }));
+    const readings = Array.from({ length: readers }, (_, n) => reader(n));
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const begin = performance.now();
+    await server.call("PATCH", "tasks/sleep", { paused: false });
+    await drained(server, "drained");
+    const took = (performance.now() - begin) / 1000;
+    stop.abort();
+    await Promise.all(readings);
+    return DRAINED / took;
+  };
+  await rate(0);
+  const ratios = [];
+  for (let round = 1; round <= ROUNDS; round++) {
+    const without = await rate(0);
+    const beside = await rate(PAGES);
+    ratios.push(beside / without);
+    tell(`round ${round}: jobs a second, alone and beside ${PAGES} pages`, `${without.toFixed(0)} ${beside.toFixed(0)} (${(beside / without).toFixed(2)})`);
+  }
+  tell(`beside ${PAGES} pages / alone, median of ${ROUNDS}`, quantile(ratios, 0.5).toFixed(2));
+}
+
+try {
+  console.log(`${store}: ${WAITING} jobs wait, ${ENDED} have ended, ${GROUPS} groups`);
+  const server = await place.server("[api]\nrate = 100000\nrate-burst = 100000\n", "--no-executor");
+  await fill(server);
+  await lists(server);
+  const runner = await place.server(`[executor]\nqueues = ["watched"]\n`, "--pool-size", "4");
+  await seen(runner);
+  await runner.stop();
+  await server.stop();
+  const drain = await place.server(`[api]\nrate = 100000\nrate-burst = 100000\n[executor]\nqueues = ["drained"]\n`, "--pool-size", "64");
+  await cost(drain);
+} finally {
+  await place.end();
+}

@@ -85,6 +85,7 @@ mod shown;
 mod state;
 mod stream;
 mod summary;
+mod sums;
 mod tasks;
 mod tokens;
 pub(crate) mod types;

@@ -43,7 +43,7 @@ pub(super) async fn list(
     let after = query.after.unwrap_or_default();
     super::extract::no_nul("after", &after)?;
     let whose = Whose { group, owner };
-    let (sums, settings) = tokio::try_join!(app.jobs.groups(&whose, &after, limit), app.jobs.settings())?;
+    let (sums, settings) = tokio::try_join!(app.group_sums(&whose, &after, limit), app.jobs.settings())?;
     Ok(Json(page(sums, &settings, whose.group.as_deref(), &after, limit)))
 }
 

@@ -11,6 +11,7 @@ use super::metrics::Gauges;
 use super::minting::Minting;
 use super::sampler::Sampler;
 use super::settings::ApiSettings;
+use super::sums::Sums;
 use super::types::Problem;
 use crate::auth::Limiter;
 
@@ -30,6 +31,8 @@ pub(super) struct Inner {
     pub(super) minting: Minting,
     /// The executor beside this server, if there is one.
     pub(super) executor: Option<Arc<ExecutorHandle>>,
+    /// Sums over many jobs, which are not added up for everyone anew.
+    pub(super) sums: Sums,
     /// What was last told about the store.
     pub(super) gauges: tokio::sync::Mutex<Gauges>,
     /// Changes of many jobs that run in the background.

@@ -49,7 +49,7 @@ pub(super) async fn summary(
     }
     let (group, owner) = caller.place(query.group, query.owner)?;
     let whose = Whose { group, owner };
-    let (sums, tally) = tokio::try_join!(app.jobs.summary(&whose, window), app.jobs.tally(&whose, RATE))?;
+    let (sums, tally) = tokio::try_join!(app.task_sums(&whose, window), app.rates(&whose, RATE))?;
     Ok(Json(Summary {
         tasks: sums.into_iter().map(Into::into).collect(),
         rate: Rate {

@@ -120,7 +120,7 @@ impl All {
         let (published, settings, mut sums) = tokio::try_join!(
             app.jobs.tasks(),
             app.jobs.settings(),
-            app.jobs.summary(&everyones, Duration::ZERO)
+            app.task_sums(&everyones, Duration::ZERO)
         )?;
         sums.retain(|sum| !sum.state.is_final());
         Ok(Self {

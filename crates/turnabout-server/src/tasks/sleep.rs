@@ -48,7 +48,11 @@ const MOST_STEPS: u32 = 10_000;
 
 pub(super) async fn sleep(cx: Context, task: Sleep) -> TaskResult {
     let time = task.time().map_err(TaskError::permanent)?;
-    let steps = task.steps.clamp(1, MOST_STEPS);
+    let steps = if time.is_zero() {
+        1
+    } else {
+        task.steps.clamp(1, MOST_STEPS)
+    };
     let began = Instant::now();
     cx.progress().set_total(steps.into());
     for step in 1..=steps {

@@ -71,10 +71,10 @@ async function fill(server) {
   }
   const ender = await place.server(`[executor]\nqueues = ["past"]\n[tasks.bad]\ncommand = ["false"]\nretries = 0\n`, "--pool-size", "8");
   const group = (n) => `g${n % GROUPS}`;
-  await submit(ender, ENDED, (n) => ({ task: n % 1000 === 0 ? "bad" : "sleep", args: { seconds: 0 }, queue: "past", group: group(n), subject: `document ${n}` }));
+  await submit(ender, ENDED, (n) => ({ task: n % 1000 === 0 ? "bad" : "sleep", args: { seconds: 0, steps: 1 }, queue: "past", group: group(n), subject: `document ${n}` }));
   await drained(ender, "past");
   await ender.stop();
-  await submit(server, WAITING, (n) => ({ task: "sleep", args: { seconds: 0 }, group: group(n), subject: `document ${n}` }));
+  await submit(server, WAITING, (n) => ({ task: "sleep", args: { seconds: 0, steps: 1 }, group: group(n), subject: `document ${n}` }));
 }
 
 const LISTS = {
@@ -152,7 +152,7 @@ async function habits(server) {
   await page.goto(`${server.url}/`);
   await page.locator(".verdict").waitFor();
   asked.length = 0;
-  await submit(server, 5000, () => ({ task: "sleep", args: { seconds: 0 }, queue: "drained", group: "habits" }));
+  await submit(server, 5000, () => ({ task: "sleep", args: { seconds: 0, steps: 1 }, queue: "drained", group: "habits" }));
   await new Promise((resolve) => setTimeout(resolve, 5000));
   await close();
   return asked.filter((url) => url.includes("/api/v1/")).map((url) => url);
@@ -180,7 +180,7 @@ async function cost(server) {
       }
     };
     await server.call("PATCH", "tasks/sleep", { paused: true });
-    await submit(server, DRAINED, (n) => ({ task: "sleep", args: { seconds: 0 }, queue: "drained", group: `d${n % 100}` }));
+    await submit(server, DRAINED, (n) => ({ task: "sleep", args: { seconds: 0, steps: 1 }, queue: "drained", group: `d${n % 100}` }));
     const readings = Array.from({ length: readers }, (_, n) => reader(n));
     await new Promise((resolve) => setTimeout(resolve, 1000));
     const begin = performance.now();

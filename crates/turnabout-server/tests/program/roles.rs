@@ -75,7 +75,9 @@ pub(crate) fn a_group_sees_and_changes_nothing_of_another_and_neither_does_an_ow
     let child = |parent: &str| json!({ "task": "x", "parent": parent });
     ada.post("/api/v1/jobs", &child(&his)).problem(400, "invalid");
     blue.post("/api/v1/jobs", &child(&hers)).problem(400, "invalid");
-    let batch = ada.post("/api/v1/jobs/batch", &json!({ "jobs": [child(&his)] })).with(207);
+    let batch = ada
+        .post("/api/v1/jobs/batch", &json!({ "jobs": [child(&his)] }))
+        .with(207);
     assert_eq!(batch["outcomes"][0]["status"], 400, "{batch}");
 
     let sees = |caller: &Caller| {
@@ -219,9 +221,13 @@ pub(crate) fn an_operator_does_all_but_tokens_and_the_end_and_a_viewer_changes_n
     viewer
         .call("DELETE", &format!("/api/v1/jobs/{id}"), &[], "")
         .problem(403, "forbidden");
-    let paused = operator.patch("/api/v1/groups/acme", &json!({ "paused": true })).with(200);
+    let paused = operator
+        .patch("/api/v1/groups/acme", &json!({ "paused": true }))
+        .with(200);
     assert_eq!(paused["paused"], true);
-    operator.post(&format!("/api/v1/jobs/{id}/cancel"), &json!({})).with(200);
+    operator
+        .post(&format!("/api/v1/jobs/{id}/cancel"), &json!({}))
+        .with(200);
 }
 
 pub(crate) fn nobody_gets_around_the_guard(place: &Place) {

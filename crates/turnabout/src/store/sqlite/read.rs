@@ -60,6 +60,7 @@ fn lists(filter: &Filter) -> impl Iterator<Item = &'static str> {
     });
     let ended = wanted(true).then_some(match (filter.parent, &filter.group) {
         (Some(_), _) => sql!("list_history_of_parent", "list_filter"),
+        (None, None) if filter.states == [State::Failed] => sql!("list_history_failed", "list_filter"),
         (None, Some(_)) => sql!("list_history_of_group", "list_filter"),
         (None, None) => sql!("list_history", "list_filter"),
     });

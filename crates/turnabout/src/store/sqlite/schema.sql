@@ -192,6 +192,8 @@ CREATE INDEX history_by_parent ON job_history (parent) WHERE parent IS NOT NULL;
 
 CREATE INDEX history_failed ON job_history (finished) WHERE state = 5;
 
+CREATE INDEX history_failed_by_id ON job_history (id) WHERE state = 5;
+
 CREATE INDEX history_failed_of_group ON job_history ("group", finished) WHERE state = 5;
 
 CREATE TABLE job_log (

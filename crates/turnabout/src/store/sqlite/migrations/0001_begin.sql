@@ -134,6 +134,7 @@ CREATE INDEX history_by_parent ON job_history (parent) WHERE parent IS NOT NULL;
 CREATE INDEX history_by_end ON job_history (finished);
 -- What failed is found without a walk through all that succeeded.
 CREATE INDEX history_failed ON job_history (finished) WHERE state = 5;
+CREATE INDEX history_failed_by_id ON job_history (id) WHERE state = 5;
 CREATE INDEX history_failed_of_group ON job_history ("group", finished) WHERE state = 5;
 
 -- How far held jobs are, as their handlers report it, and by which claim: what an earlier one reported does not count.

@@ -46,6 +46,10 @@ async fn no_hot_statement_walks_a_table() {
                         plan(c, sql!("list_history_of_group", "list_filter")),
                     ),
                     (
+                        "list_history_failed",
+                        plan(c, sql!("list_history_failed", "list_filter")),
+                    ),
+                    (
                         "list_live_of_parent",
                         plan(c, sql!("list_live_of_parent", "list_filter")),
                     ),

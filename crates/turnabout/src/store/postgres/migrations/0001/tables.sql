@@ -93,6 +93,7 @@ create index job_history_finished on turnabout.job_history using brin (finished)
     with (pages_per_range = 32, autosummarize = on);
 -- What failed is found without a walk through all that succeeded.
 create index job_history_failed on turnabout.job_history (finished) where state = 5;
+create index job_history_failed_id on turnabout.job_history (id) where state = 5;
 create index job_history_failed_group on turnabout.job_history ("group", finished) where state = 5;
 
 -- How far held jobs are, as their handlers report it. Not written to the WAL: after a crash they report again. Apart from

@@ -62,6 +62,7 @@ mod dashboard;
 mod doctor;
 mod events;
 mod executors;
+mod exit;
 mod extract;
 mod failures;
 mod groups;
@@ -92,6 +93,7 @@ pub(crate) mod types;
 mod webhooks;
 
 pub(crate) use audit::AuditQuery;
+pub(crate) use exit::{Exit, Wait};
 pub(crate) use failures::FailuresQuery;
 pub(crate) use live::Control;
 pub(crate) use serve::{Bound, Server};

@@ -20,6 +20,8 @@ mod crash;
 mod database;
 #[path = "program/encrypted.rs"]
 mod encrypted;
+#[path = "program/ending.rs"]
+mod ending;
 #[path = "program/endpoints.rs"]
 mod endpoints;
 #[path = "program/events.rs"]
@@ -46,6 +48,8 @@ mod place;
 mod roles;
 #[path = "program/schedules.rs"]
 mod schedules;
+#[path = "program/seeds.rs"]
+mod seeds;
 #[path = "program/settings.rs"]
 mod settings;
 #[path = "program/tracing.rs"]
@@ -84,6 +88,16 @@ on_both_stores! {
     cases::a_shutdown_past_its_deadline_gives_running_jobs_back,
     cases::a_server_that_was_told_to_stop_leaves_nothing_claimed,
     cases::a_second_signal_ends_the_server_at_once,
+    seeds::d2_submit_and_cancel_answer_with_the_whole_job,
+    seeds::c37_d53_lists_are_brief_on_request_and_words_name_states,
+    seeds::c66_c21_d37_a_job_is_thrown_away_runs_once_or_expires,
+    seeds::c20_items_a_minute_are_told_by_task,
+    seeds::d51_d57_a_program_says_why_it_failed_and_how_far_it_came,
+    ending::b30_a_call_to_exit_waits_for_all_running_jobs_and_the_api_answers_until_then,
+    ending::b30_a_shorter_deadline_of_a_later_call_counts,
+    ending::b30_a_signal_without_a_deadline_waits_for_all_running_jobs,
+    ending::b32_an_executor_without_the_api_is_ended_over_http_with_a_token,
+    ending::b32_an_executor_is_ended_by_its_name_from_elsewhere,
     commands::a_program_tells_how_far_it_is_and_its_last_line_is_the_result,
     commands::exit_codes_decide_whether_a_program_is_tried_again,
     commands::a_program_that_ignores_the_request_to_end_is_gone_with_its_children_after_a_cancel,

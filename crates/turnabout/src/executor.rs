@@ -306,12 +306,6 @@ impl<S: Send + Sync + 'static> Executor<S> {
         self
     }
 
-    /// An executor that nobody wakes looks for jobs this often at least (30 s).
-    pub fn wake_up(mut self, period: Duration) -> Self {
-        self.options.wake_up = period;
-        self
-    }
-
     /// How much is kept of what handlers write to the logs of their jobs.
     pub fn log_limits(mut self, limits: LogLimits) -> Self {
         self.options.log_limits = limits;
@@ -322,12 +316,13 @@ impl<S: Send + Sync + 'static> Executor<S> {
         &self.jobs
     }
 
-    /// Runs for ever. Dropped, it shuts down without waiting for what runs.
+    /// Runs until an operator wants it to end ([`Jobs::dismiss`]). Dropped, it shuts down without waiting for what runs.
     pub async fn run(self) -> Result<()> {
         self.run_until(std::future::pending(), Duration::ZERO).await
     }
 
-    /// Runs until `stop` completes; then takes no more jobs, and waits up to `deadline` for those that run.
+    /// Runs until `stop` completes; then takes no more jobs, and waits up to `deadline` for those that run, or for as long as
+    /// they take (`None`). Where an operator wants it to end ([`Jobs::dismiss`]) it waits for as long as they take.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -335,9 +330,16 @@ impl<S: Send + Sync + 'static> Executor<S> {
     /// executor.run_until(ctrl_c, Duration::from_secs(30)).await
     /// # }
     /// ```
-    pub async fn run_until(self, stop: impl Future<Output = ()>, deadline: Duration) -> Result<()> {
+    pub async fn run_until(self, stop: impl Future<Output = ()>, deadline: impl Into<Option<Duration>>) -> Result<()> {
         let handle = self.start().await?;
-        stop.await;
+        let mut stop = std::pin::pin!(stop);
+        tokio::select! {
+            () = &mut stop => {}
+            () = handle.dismissed() => tokio::select! {
+                () = handle.shutdown(None) => return Ok(()),
+                () = stop => {}
+            },
+        }
         handle.shutdown(deadline).await;
         Ok(())
     }

@@ -102,6 +102,18 @@ impl Hooks {
 
 /// What a change of a job owes to a task that has these hooks: each hook, and the job as the change makes it.
 pub(crate) fn owed(job: &Job, change: &Change, hooks: Hooks, kept: bool, now: Timestamp) -> Vec<(Hook, Job)> {
+    owed_after(job, change, hooks, kept, now, true)
+}
+
+/// `unexplained`: nobody was there to say what went wrong.
+fn owed_after(
+    job: &Job,
+    change: &Change,
+    hooks: Hooks,
+    kept: bool,
+    now: Timestamp,
+    unexplained: bool,
+) -> Vec<(Hook, Job)> {
     let owed = lifecycle::owes(change, kept).and(hooks);
     if owed.is_empty() {
         return Vec::new();
@@ -114,8 +126,15 @@ pub(crate) fn owed(job: &Job, change: &Change, hooks: Hooks, kept: bool, now: Ti
     after.attempts = change.attempts;
     after.interruptions = change.interruptions;
     after.losses = change.losses;
-    after.progress = percent_of(change.state, None);
-    after.step = None;
+    if !lifecycle::keeps_progress(change) {
+        after.progress = percent_of(change.state, None);
+        after.step = None;
+    }
+    if let Some((error, described)) = lifecycle::words(job.state, change).filter(|_| unexplained) {
+        after.error = Some(error.to_owned());
+        after.error_message = described.message;
+        after.error_code = described.code;
+    }
     if change.place == Location::History {
         after.finished = Some(now);
     }
@@ -131,10 +150,12 @@ pub(crate) fn owed_by(job: &Job, settle: &Settle, kept: bool, now: Timestamp) ->
         job.error_code.clone_from(&settle.described.code);
     }
     job.result = settle.result.clone().or(job.result);
-    if let Some(ran) = settle.ran {
-        job.started = Some(crate::clock::before(now, ran));
+    if let Some(started) = settle.started {
+        job.started = Some(started.min(now));
     }
-    owed(&job, &settle.change, settle.hooks, kept, now)
+    let came = settle.kept_progress().cloned().unwrap_or_default();
+    (job.progress, job.step) = (came.percent, came.step);
+    owed_after(&job, &settle.change, settle.hooks, kept, now, settle.error.is_none())
 }
 
 /// A hook that is owed for a job.

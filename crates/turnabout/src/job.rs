@@ -15,6 +15,8 @@ mod attempt;
 mod brief;
 mod id;
 mod public;
+mod restartable;
+mod states;
 mod when;
 
 pub use attempt::Attempt;
@@ -23,6 +25,7 @@ pub use brief::Brief;
 pub use id::JobId;
 pub use public::PUBLIC;
 pub(crate) use public::written as public_text;
+pub use restartable::RESTARTABLE;
 #[cfg(feature = "postgres")]
 pub(crate) use when::LONGEST;
 pub use when::When;
@@ -253,9 +256,10 @@ pub struct Job {
     pub interruptions: u32,
     /// How often it was lost with its executor.
     pub losses: u32,
-    /// How far it is, in whole percent: what its handler has reported while it runs, 100 once it has succeeded, else 0.
+    /// How far it is, in whole percent: what its handler has reported while it runs, 100 once it has succeeded, how far it
+    /// came if it has failed or was cancelled, else 0.
     pub progress: u8,
-    /// What its handler is doing at present, in a few words.
+    /// What its handler is doing at present, or did when it failed or was cancelled, in a few words.
     pub step: Option<String>,
     /// The last error, with its causes.
     pub error: Option<String>,
@@ -268,6 +272,9 @@ pub struct Job {
     pub result: Option<String>,
     /// Who holds it, or who held it when it ended.
     pub claim: Option<Claim>,
+    /// The name of that executor, also after it has left.
+    #[serde(default)]
+    pub executor: Option<String>,
     /// Its lane, if it is ready.
     pub lane: Option<Lane>,
     /// Its place in the lane.
@@ -286,6 +293,12 @@ impl Job {
             .as_deref()
             .map(|text| serde_json::from_str(text).map_err(|e| Error::invalid("result", e.to_string())))
             .transpose()
+    }
+
+    /// Leaves out what may be large.
+    pub(crate) fn shorten(&mut self) {
+        "null".clone_into(&mut self.args);
+        self.result = None;
     }
 
     /// What the rules need to know of it.

@@ -14,7 +14,7 @@ use crate::group::Settings;
 use crate::job::{Attempt, Job, JobId, Priority, State};
 use crate::lifecycle::{Event, Location, Refusal};
 use crate::store::{Changed, NewJob, Store, Submitted, Which};
-use crate::submit::{Submission, Submit, Typed, submit_all};
+use crate::submit::{Expiry, Submission, Submit, Typed, submit_all};
 use crate::task::{Task, TaskSettings};
 
 mod bulk;
@@ -61,6 +61,8 @@ type States = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 struct Inner {
     store: Arc<dyn Store>,
     max_args: usize,
+    /// When jobs expire whose submit does not say so.
+    expiry: Expiry,
     /// The millisecond of the last id and its number in that, so that ids sort in the order they were made.
     last_id: AtomicU64,
     /// Made when someone first follows many jobs.
@@ -97,14 +99,15 @@ impl Jobs {
     /// The jobs of a store that is open already.
     #[cfg(test)]
     pub(crate) fn on(store: Arc<dyn Store>) -> Self {
-        Self::with(store, open::MAX_ARGS)
+        Self::with(store, open::MAX_ARGS, Expiry::default())
     }
 
-    pub(crate) fn with(store: Arc<dyn Store>, max_args: usize) -> Self {
+    pub(crate) fn with(store: Arc<dyn Store>, max_args: usize, expiry: Expiry) -> Self {
         Self {
             inner: Arc::new(Inner {
                 store,
                 max_args,
+                expiry,
                 last_id: AtomicU64::new(0),
                 feed: std::sync::OnceLock::new(),
             }),
@@ -118,6 +121,7 @@ impl Jobs {
 
     /// Lets the task prepare a job, and checks what a caller says about it, by this store's limits and clock.
     pub(crate) async fn accept(&self, mut submission: Submission) -> Result<(NewJob, Option<Box<dyn Typed>>)> {
+        submission.expire(&self.inner.expiry);
         let task = submission.prepare(self).await?;
         let now = self.store().clock().now();
         let job = submission.check(self.inner.max_args, || self.next_id(now))?;
@@ -243,9 +247,9 @@ impl Jobs {
         self.change_or(id, Event::Restart, hint).await
     }
 
-    /// Forgets a job that has ended.
+    /// Forgets a job that has ended, or throws away one that waits or is stuck; its task's `before_delete` runs.
     pub async fn delete(&self, id: JobId) -> Result<()> {
-        let hint = "only a job that has ended can be deleted; cancel it first";
+        let hint = "a job that an executor holds cannot be deleted; cancel it first";
         self.change_or(id, Event::Delete, hint).await
     }
 

@@ -7,8 +7,13 @@
 
 use std::time::Duration;
 
-use crate::hook::{Hook, Hooks};
 use crate::job::{Lane, Priority, Reason, State};
+
+mod owes;
+mod words;
+
+pub use owes::owes;
+pub use words::{keeps_progress, words};
 
 /// After so many interruptions by shutdowns, each further one counts as an attempt.
 pub const FREE_INTERRUPTIONS: u32 = 10;
@@ -279,7 +284,8 @@ pub fn decide(job: &Standing, event: &Event, policy: &Policy, jitter: f64) -> Re
         }
         (_, E::Reprioritise(_)) => Err(Refusal::Taken),
 
-        (S::Success | S::Failed | S::Cancelled, E::Delete) => Ok(Change {
+        // One that nobody holds is thrown away in one step; nobody is told that it was cancelled.
+        (S::Waiting | S::Stuck | S::Success | S::Failed | S::Cancelled, E::Delete) => Ok(Change {
             place: Location::Gone,
             ..held(job, job.state)
         }),
@@ -295,22 +301,6 @@ pub fn decide(job: &Standing, event: &Event, policy: &Policy, jitter: f64) -> Re
 /// cancel or the loss of its executor may write it, or the transaction could fail at the stricter isolation levels.
 pub fn must_record_start(job: &Standing, policy: &Policy, transaction: bool) -> bool {
     transaction || !policy.restartable || job.losses > 0
-}
-
-/// The hooks that a change is about. `kept`: whether jobs that have ended are kept at all.
-pub fn owes(change: &Change, kept: bool) -> Hooks {
-    let hooks = match (change.state, change.place) {
-        (_, Location::Gone) => return Hooks::NONE.with(Hook::Delete),
-        (State::Cancelled, Location::History) => Hooks::NONE.with(Hook::Cancelled),
-        // A stuck job that is parked has just failed; when it is promoted or changes its priority it is not.
-        (State::Failed, Location::History) | (State::Stuck, Location::Parked(_)) => Hooks::NONE.with(Hook::Error),
-        _ => Hooks::NONE,
-    };
-    if change.place == Location::History && !kept {
-        hooks.with(Hook::Delete)
-    } else {
-        hooks
-    }
 }
 
 /// The number of the attempt that begins next, of a job with so many counted ones.

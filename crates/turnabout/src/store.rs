@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::clock::Clock;
@@ -37,7 +38,8 @@ use crate::hook::Hooks;
 #[cfg(feature = "postgres")]
 pub(crate) use crate::job::LONGEST;
 use crate::job::{Attempt, Claimed, Described, Job, JobId};
-use crate::lifecycle::{Change, Event, Policy, Refusal, Standing, decide};
+use crate::lifecycle::{self, Change, Event, Policy, Refusal, Standing, decide};
+use crate::progress::Shown;
 
 pub mod audit;
 mod executors;
@@ -114,9 +116,9 @@ pub trait Store:
     /// Hands a parked job to an executor before it is due, if nobody holds it and no cap or pause stands in the way.
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>>;
 
-    /// Marks held jobs as running: id, claim number, attempts after the start. Returns those that are no longer held
-    /// by that claim or are being cancelled; jobs that have ended meanwhile by this very claim are passed over.
-    async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>>;
+    /// Marks held jobs as running. Returns those that are no longer held by that claim or are being cancelled; jobs that
+    /// have ended meanwhile by this very claim are passed over.
+    async fn start(&self, executor: Uuid, jobs: Vec<Start>) -> Result<Vec<(JobId, Settled)>>;
 
     /// Writes what became of held jobs; one answer for each, in their order.
     async fn settle(&self, executor: Uuid, jobs: Vec<Settle>) -> Result<Vec<Settled>>;
@@ -139,6 +141,31 @@ pub trait Store:
     async fn prune(&self) -> Result<u64>;
 }
 
+/// A job that an executor holds has started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The job.
+    pub id: JobId,
+    /// The number of the claim by which it is held.
+    pub number: i64,
+    /// Its attempts, with this one.
+    pub attempts: u32,
+    /// When, by [`Insight::moment`](insight::Insight::moment): marks are gathered, and jobs sort as they really started.
+    pub at: Timestamp,
+}
+
+impl Start {
+    /// The start of a job in hand.
+    pub fn of(job: &Claimed, at: Timestamp) -> Self {
+        Self {
+            id: job.id,
+            number: job.number,
+            attempts: crate::lifecycle::next_attempt(job.attempts),
+            at,
+        }
+    }
+}
+
 /// A change that an executor wants to write to a job that it holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settle {
@@ -156,12 +183,22 @@ pub struct Settle {
     pub error: Option<String>,
     /// What went wrong, for people.
     pub described: Described,
-    /// How long ago the attempt started.
-    pub ran: Option<Duration>,
+    /// When the attempt started, by [`Insight::moment`](insight::Insight::moment). None: it did not.
+    pub started: Option<Timestamp>,
     /// The hooks that the job's task has: what they are owed by this change is noted with it.
     pub hooks: Hooks,
     /// Whether the attempt has ever reported its progress, which is now to be forgotten.
     pub reported: bool,
+    /// How far the attempt came: kept of a job that ends without success.
+    pub came: Option<Shown>,
+}
+
+impl Settle {
+    /// How far a job came that ends by this without success.
+    pub(crate) fn kept_progress(&self) -> Option<&Shown> {
+        let kept = lifecycle::keeps_progress(&self.change);
+        self.came.as_ref().filter(|_| kept)
+    }
 }
 
 /// What came of a [`Settle`].
@@ -214,6 +251,9 @@ pub(crate) fn grabbed(job: &Standing) -> Option<Change> {
 pub(crate) const ID_PAST: Duration = Duration::from_hours(7 * 24);
 /// A given id's time may be so far ahead.
 pub(crate) const ID_AHEAD: Duration = Duration::from_hours(24);
+
+/// What executors are called is kept for so long after they registered, and while they are there.
+pub(crate) const NAMES_KEPT: Duration = Duration::from_hours(400 * 24);
 
 /// So many attempts are kept of a job, besides the last.
 pub(crate) const ATTEMPTS_KEPT: u32 = 100;

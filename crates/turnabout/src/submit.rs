@@ -13,18 +13,20 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::job::{JobId, Meta, PUBLIC, Priority, When, public_text};
+use crate::job::{JobId, Meta, PUBLIC, Priority, RESTARTABLE, When, public_text};
 use crate::jobs::Jobs;
 use crate::store::{MaxUnfinished, NewJob, Submitted};
 use crate::task::{Args, Task};
 
 mod arguments;
+mod expiry;
 pub(crate) mod many;
 mod names;
 
 use arguments::Arguments;
 pub use arguments::Submitting;
 pub(crate) use arguments::Typed;
+pub(crate) use expiry::Expiry;
 pub(crate) use many::submit_all;
 use names::meta;
 pub(crate) use names::subject;
@@ -56,6 +58,10 @@ pub struct Submission {
     /// `None`: as the arguments say.
     public: Option<Map<String, Value>>,
     parent: Option<JobId>,
+    /// `None`: as the task says.
+    restartable: Option<bool>,
+    /// How long it may wait, as its task says.
+    patience: Option<Duration>,
 }
 
 /// Defines the same settings for [`Submission`] and for [`Submit`], which is one with a [`Jobs`] to go to.
@@ -91,8 +97,11 @@ settings! {
     fn delay(delay: Duration) |s| s.when = When::After(delay);
     /// The job starts at this moment at the earliest.
     fn at(moment: Timestamp) |s| s.when = When::At(moment);
-    /// If nobody has started the job by then (a duration from now, or a moment), it fails.
+    /// If nobody has started the job by then (a duration from now, or a moment), it fails. Unless said: as its task says
+    /// ([`Task::EXPIRES`]), or as was said when the store was opened.
     fn expires(when: impl Into<When>) |s| s.expires = when.into();
+    /// Whether the job may run a second time, where its task says otherwise. `false`: at most once, whatever happens.
+    fn restartable(restartable: bool) |s| s.restartable = Some(restartable);
     /// While an unfinished job of this group and task has the same key, that job is returned instead of a new one.
     fn unique(key: impl Into<String>) |s| s.unique = Some(key.into());
     /// How many units of work the job holds.
@@ -115,6 +124,7 @@ impl Submission {
         Self {
             queue: Some(T::QUEUE.to_owned()),
             priority: Some(T::PRIORITY),
+            patience: T::EXPIRES,
             max_unfinished: T::MAX_UNFINISHED.map_or(MaxUnfinished::Any, MaxUnfinished::AtMost),
             ..Self::of(T::NAME.to_owned(), Arguments::Typed(Box::new(task)))
         }
@@ -144,6 +154,8 @@ impl Submission {
             meta: Meta::new(),
             public: None,
             parent: None,
+            restartable: None,
+            patience: None,
         }
     }
 
@@ -155,6 +167,7 @@ impl Submission {
         self.meta.clone_from(meta);
         // What the parent shows of itself is not the child's.
         self.meta.remove(PUBLIC);
+        self.meta.remove(RESTARTABLE);
         self
     }
 
@@ -182,6 +195,16 @@ impl Submission {
         }
     }
 
+    /// When it expires, where neither the caller nor its task says so.
+    pub(crate) fn expire(&mut self, expiry: &Expiry) {
+        if self.expires == When::Now {
+            self.expires = match self.patience {
+                Some(time) => expiry::from(self.when, time),
+                None => expiry.of(&self.task, self.when),
+            };
+        }
+    }
+
     /// A job that a store can hold, or what is wrong with it. `max_args` is in bytes; `id` makes
     /// one where none was given.
     pub(crate) fn check(self, max_args: usize, id: impl FnOnce() -> JobId) -> Result<NewJob> {
@@ -200,6 +223,9 @@ impl Submission {
         let mut entries = self.meta;
         if let Some(text) = self.public.as_ref().map(public_text).transpose()?.flatten() {
             entries.insert(PUBLIC.to_owned(), text);
+        }
+        if let Some(restartable) = self.restartable {
+            entries.insert(RESTARTABLE.to_owned(), restartable.to_string());
         }
         meta(&entries)?;
         let items = self.items.unwrap_or(1);

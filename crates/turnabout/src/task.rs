@@ -68,6 +68,9 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
     const RESTARTABLE: bool = true;
     /// How long an attempt may take. `None`: as long as it likes.
     const TIME_LIMIT: Option<Duration> = Some(Duration::from_mins(30));
+    /// How long a job may wait until someone starts it: then it fails, as expired. `None`: as was said when the store was
+    /// opened ([`Jobs::open`](crate::Jobs::open)), or for ever.
+    const EXPIRES: Option<Duration> = None;
     /// At most so many unfinished jobs of this task may an owner have (jobs of a group that name no owner are counted
     /// together). A submit past that is [`Error::TooMany`](crate::Error::TooMany), and nothing is stored.
     const MAX_UNFINISHED: Option<u32> = None;

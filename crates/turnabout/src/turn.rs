@@ -31,7 +31,7 @@ pub mod starts;
 pub use accounts::{Accounts, Charge};
 use limited::{Limited, limits};
 pub use pace::Pace;
-pub use round::{Pick, Round, interleave};
+pub use round::{Pick, Round, Turn, interleave};
 pub use scheme::Scheme;
 
 /// What a job costs its group.
@@ -234,31 +234,36 @@ impl Turns {
         })
     }
 
-    /// How many of the next `jobs` jobs of a group come from each of these (non-empty) lanes, when `counted` jobs
-    /// have been taken since the count was last moved on.
-    fn lanes(&self, group: &str, counted: u32, jobs: u32, lanes: &[Lane]) -> Vec<(Lane, u32)> {
+    /// From which of these (non-empty) lanes the next `jobs` jobs of a group come, one turn after the other, when its count
+    /// stands at `count`.
+    fn plan(&self, count: u32, jobs: u32, lanes: &[Lane]) -> Vec<(Lane, Vec<Turn>)> {
         let Some(first) = lanes.iter().min() else {
             return Vec::new();
         };
         // A due retry goes first, whatever its priority; and where there is no choice, nothing is to be counted.
         if *first == Lane::Retry || lanes.len() == 1 {
-            return vec![(*first, jobs)];
+            let turns = (0..jobs).map(|order| Turn { order, next: None });
+            return vec![(*first, turns.collect())];
         }
-        let count = self.count(group).wrapping_add(counted);
-        let mut shares: Vec<(Lane, u32)> = Vec::new();
-        for i in 0..jobs {
-            let lane = self.scheme.choose(count.wrapping_add(i), lanes);
-            match shares.iter_mut().find(|(l, _)| *l == lane) {
-                Some((_, share)) => *share += 1,
-                None => shares.push((lane, 1)),
+        let mut count = count;
+        let mut plan: Vec<(Lane, Vec<Turn>)> = Vec::with_capacity(lanes.len());
+        for order in 0..jobs {
+            let (lane, next) = self.scheme.next(count, lanes);
+            count = next;
+            let turn = Turn {
+                order,
+                next: Some(next),
+            };
+            match plan.iter_mut().find(|(l, _)| *l == lane) {
+                Some((_, turns)) => turns.push(turn),
+                None => plan.push((lane, vec![turn])),
             }
         }
-        shares
+        plan
     }
 
-    /// Jobs of a group were really taken where the scheme had a choice: its count moves on.
-    fn advance(&mut self, group: &str, jobs: u32) {
-        let count = self.count(group).wrapping_add(jobs) % self.scheme.len();
+    /// Jobs of a group were really taken where the scheme had a choice: its count has moved on.
+    fn advance(&mut self, group: &str, count: u32) {
         if self.counts.len() >= MAX_COUNTS {
             self.counts.clear();
         }

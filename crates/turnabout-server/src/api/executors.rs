@@ -9,9 +9,10 @@ use uuid::Uuid;
 
 use super::audit;
 use super::caller::Caller;
-use super::extract::{Body, Name};
+use super::exit::Wait;
+use super::extract::{Ask, Body, Name};
 use super::state::App;
-use super::types::{Code, DrainRequest, DrainView, ExecutorView, Executors, Problem, Running};
+use super::types::{Code, DrainRequest, DrainView, ExecutorView, Executors, ExitQuery, Problem, Running};
 
 /// List executors
 #[utoipa::path(get, path = "/api/v1/executors", tag = "executors", operation_id = "listExecutors",
@@ -37,7 +38,8 @@ pub(super) async fn list(State(app): State<App>, caller: Caller) -> Result<Json<
 
 /// Drain an executor
 ///
-/// It takes no more jobs (or takes them again), from its next heartbeat on, and goes on with what it has in hand.
+/// It takes no more jobs (or takes them again), from its next heartbeat on, and goes on with what it has in hand. With `exit`
+/// its process ends when that is done.
 #[utoipa::path(post, path = "/api/v1/executors/{id}/drain", tag = "executors", operation_id = "drainExecutor",
     params(("id" = Uuid, Path, description = "The executor")), request_body = DrainRequest,
     responses((status = 200, body = DrainView, description = "It will")))]
@@ -45,19 +47,34 @@ pub(super) async fn drain(
     State(app): State<App>,
     caller: Caller,
     Name(id): Name<Uuid>,
-    Body(DrainRequest { drain }): Body<DrainRequest>,
+    Body(request): Body<DrainRequest>,
 ) -> Result<Json<DrainView>, Problem> {
     caller.operator()?;
-    if !app.jobs.drain(id, drain).await? {
+    let DrainRequest { drain, exit } = request;
+    if exit && !drain {
+        let message = "an executor that is to end takes no more jobs: `exit` goes with `\"drain\": true`";
+        return Err(Problem::invalid("exit", message));
+    }
+    let found = if exit {
+        caller.admin()?;
+        app.jobs.dismiss(id).await?
+    } else {
+        app.jobs.drain(id, drain).await?
+    };
+    if !found {
         return Err(Problem::new(Code::NotFound, format!("there is no executor {id}")));
     }
     let deed = Deed {
         target: Some(format!("executor:{id}")),
-        after: audit::json(&drain),
+        after: audit::json(&request),
         ..caller.deed("drain")
     };
     app.note(deed).await;
-    Ok(Json(DrainView { id, draining: drain }))
+    Ok(Json(DrainView {
+        id,
+        draining: drain,
+        exit,
+    }))
 }
 
 /// Look for jobs now
@@ -95,13 +112,30 @@ pub(super) async fn running(State(app): State<App>, caller: Caller) -> Result<Js
 
 /// End this server
 ///
-/// Its executor takes no more jobs, and what runs may go on up to the deadline, as after SIGTERM.
+/// Its executor takes no more jobs, and waits for those that run: for as long as they take, unless `deadline` or the setting
+/// `executor.exit-deadline` says otherwise. The server answers until then. Called again, a shorter deadline counts. An
+/// executor without the API answers this call on its status address.
 #[utoipa::path(post, path = "/api/v1/shutdownAndExit", tag = "executors", operation_id = "shutdownAndExit",
-    responses((status = 202, description = "It will")))]
-pub(super) async fn shutdown_and_exit(State(app): State<App>, caller: Caller) -> Result<StatusCode, Problem> {
+    params(ExitQuery), responses((status = 202, description = "It will")))]
+pub(super) async fn shutdown_and_exit(
+    State(app): State<App>,
+    caller: Caller,
+    Ask(query): Ask<ExitQuery>,
+) -> Result<StatusCode, Problem> {
     caller.admin()?;
-    tracing::info!(by = caller.name, "this server is ended by a call");
+    let wait = match query.deadline.as_deref() {
+        None => Wait::AsConfigured,
+        Some("none") => Wait::For(None),
+        Some(text) => Wait::For(Some(crate::config::value::duration(text).map_err(|why| {
+            Problem::invalid("deadline", format!("{why}; or `none`, for as long as jobs take"))
+        })?)),
+    };
+    tracing::info!(
+        by = caller.name,
+        deadline = query.deadline,
+        "this server is ended by a call"
+    );
     app.note(caller.deed("shutdown")).await;
-    app.stop.cancel();
+    app.exit.ask(wait);
     Ok(StatusCode::ACCEPTED)
 }

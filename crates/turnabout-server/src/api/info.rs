@@ -62,7 +62,7 @@ pub(super) async fn readyz(State(app): State<App>) -> (StatusCode, Json<HealthVi
             troubles.insert("schedules".to_owned(), message);
         }
     }
-    if app.ending.is_cancelled() {
+    if app.exit.is_asked() || app.ending.is_cancelled() {
         troubles.insert("server".to_owned(), "it is shutting down".to_owned());
     }
     let ok = troubles.is_empty();

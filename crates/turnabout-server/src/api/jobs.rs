@@ -45,7 +45,13 @@ pub(super) async fn cancel(
     let job = app.job(&caller, id).await?;
     let outcome = app.jobs.cancel(id).await?.into();
     app.note_job(&caller, "cancel", &job, audit::json(&outcome)).await;
-    Ok(Json(Cancelled { id, outcome }))
+    // Where ended jobs are not kept, it is gone.
+    let job = app.jobs.get_many(&[id]).await?.pop();
+    Ok(Json(Cancelled {
+        id,
+        outcome,
+        job: job.map(|job| caller.shown(job)),
+    }))
 }
 
 /// Restart a job
@@ -84,7 +90,8 @@ pub(super) async fn retry(
 
 /// Forget a job
 ///
-/// Only one that has ended.
+/// One that has ended, or one that waits or is stuck, which is thrown away: its task is not told that it was cancelled, but
+/// that it is deleted. One that an executor holds has to be cancelled first.
 #[utoipa::path(delete, path = "/api/v1/jobs/{id}", tag = "jobs", operation_id = "deleteJob",
     params(("id" = Uuid, Path, description = "The job")),
     responses((status = 204, description = "It is gone")))]

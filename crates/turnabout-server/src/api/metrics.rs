@@ -1,5 +1,6 @@
 //! Numbers for Prometheus: counters and histograms of what this process does, and gauges of what is in the store.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -20,6 +21,8 @@ use super::types::Problem;
 const BUCKETS: [f64; 14] = [
     0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 180.0, 600.0, 1800.0, 3600.0,
 ];
+/// What ended within this time is what is done in a minute.
+const MINUTE: Duration = Duration::from_mins(1);
 /// What is in the store is added up no more often than this.
 const FRESH: Duration = Duration::from_secs(5);
 /// Samples of histograms are put into their buckets this often; otherwise they would pile up.
@@ -64,6 +67,10 @@ fn describe() {
     describe_counter!(
         "turnabout_attempts_ended_total",
         "Attempts that have ended, by task and by what became of the job"
+    );
+    describe_counter!(
+        "turnabout_items_ended_total",
+        "Units of work of jobs that have ended, by task and final state"
     );
     describe_histogram!(
         "turnabout_job_wait_seconds",
@@ -145,7 +152,22 @@ async fn read(app: &Inner) -> Result<String, Problem> {
 /// The numbers of the store, which are the same wherever one asks.
 async fn stored(app: &Inner, text: &mut Text) -> Result<(), Problem> {
     let everyone = Whose::default();
-    let (sums, executors) = tokio::try_join!(app.jobs.summary(&everyone, Duration::ZERO), app.jobs.executors())?;
+    let (sums, executors) = tokio::try_join!(app.jobs.summary(&everyone, MINUTE), app.jobs.executors())?;
+    text.head(
+        "turnabout_items_per_minute",
+        "Units of work of jobs that have ended within the last minute, by task and final state",
+    );
+    let mut items: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for sum in sums.iter().filter(|sum| sum.state.is_final()) {
+        *items.entry((&sum.task, sum.state.as_str())).or_default() += sum.items;
+    }
+    for ((task, state), items) in items {
+        text.line(
+            "turnabout_items_per_minute",
+            &[("task", task), ("state", state)],
+            items as f64,
+        );
+    }
     text.head("turnabout_jobs", "Unfinished jobs, by task, priority and state");
     for sum in sums.iter().filter(|sum| !sum.state.is_final()) {
         let labels = [

@@ -116,7 +116,7 @@ fn status() -> OpenApiRouter<App> {
 /// All routes, and what every request passes.
 pub(super) fn router(app: &App) -> anyhow::Result<Router> {
     let router = if app.settings.status_only {
-        let (router, _) = status().split_for_parts();
+        let (router, _) = status().routes(routes!(executors::shutdown_and_exit)).split_for_parts();
         router.with_state(Arc::clone(app)).fallback(only_status)
     } else {
         let (router, document) = routes().split_for_parts();

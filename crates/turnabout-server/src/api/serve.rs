@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnabout::{ExecutorHandle, Jobs};
 
+use super::exit::Exit;
 use super::guard::Peer;
 use super::live::Control;
 use super::minting::Minting;
@@ -37,7 +38,7 @@ const GUESSES: Limit = Limit {
 pub(crate) struct Server {
     jobs: Jobs,
     settings: ApiSettings,
-    stop: CancellationToken,
+    exit: Exit,
 }
 
 impl Server {
@@ -45,13 +46,13 @@ impl Server {
         Self {
             jobs: jobs.clone(),
             settings,
-            stop: CancellationToken::new(),
+            exit: Exit::default(),
         }
     }
 
-    /// Cancelled when a caller asks the program to end: whoever gives it should then do what a signal would.
-    pub(crate) fn stop(mut self, stop: &CancellationToken) -> Self {
-        self.stop = stop.clone();
+    /// Asked when a caller wants the program to end: whoever gives it should then do what a signal would.
+    pub(crate) fn exit(mut self, exit: &Exit) -> Self {
+        self.exit = exit.clone();
         self
     }
 
@@ -81,7 +82,7 @@ impl Server {
             gauges: Mutex::default(),
             sampler: Sampler::default(),
             operations: super::operations::Running::default(),
-            stop: self.stop,
+            exit: self.exit,
             ending: CancellationToken::new(),
         };
         Ok(Bound {
@@ -108,7 +109,7 @@ impl Server {
             gauges: Mutex::default(),
             sampler: Sampler::default(),
             operations: super::operations::Running::default(),
-            stop: self.stop,
+            exit: self.exit,
             ending: CancellationToken::new(),
         }))
     }

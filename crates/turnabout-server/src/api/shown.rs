@@ -20,6 +20,7 @@ impl Caller {
                 view.meta.clear();
                 view.unique = None;
                 view.executor = None;
+                view.executor_name = None;
                 plain(&mut view.brief);
             }
         }

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use turnabout::{Error, ExecutorHandle, Job, JobId, Jobs};
 
 use super::caller::Caller;
+use super::exit::Exit;
 use super::live::{Control, Live};
 use super::metrics::Gauges;
 use super::minting::Minting;
@@ -40,7 +41,7 @@ pub(super) struct Inner {
     /// What was seen of the shares of groups, and of the last hour.
     pub(super) sampler: Sampler,
     /// Ends the whole program, as a signal would.
-    pub(super) stop: CancellationToken,
+    pub(super) exit: Exit,
     /// Cancelled when this server ends: streams end then.
     pub(super) ending: CancellationToken,
 }

@@ -51,7 +51,7 @@ pub(super) async fn summary(
     let whose = Whose { group, owner };
     let (sums, tally) = tokio::try_join!(app.task_sums(&whose, window), app.rates(&whose, RATE))?;
     Ok(Json(Summary {
-        tasks: sums.into_iter().map(Into::into).collect(),
+        tasks: sums.into_iter().map(|sum| task_summary(sum, window)).collect(),
         rate: Rate {
             seconds: RATE.as_secs(),
             submitted: tally.submitted,
@@ -62,18 +62,20 @@ pub(super) async fn summary(
     }))
 }
 
-impl From<Sum> for TaskSummary {
-    fn from(sum: Sum) -> Self {
-        Self {
-            failures: sum.failures(),
-            average_items: sum.items as f64 / sum.jobs.max(1) as f64,
-            task: sum.task,
-            priority: sum.priority,
-            state: sum.state,
-            jobs: sum.jobs,
-            items: sum.items,
-            oldest: sum.oldest,
-            first_reserved: sum.first_started,
-        }
+/// What there is of a task; ended jobs are those of this time.
+fn task_summary(sum: Sum, window: Duration) -> TaskSummary {
+    let minutes = window.as_secs_f64() / 60.0;
+    let ended = sum.state.is_final() && minutes > 0.0;
+    TaskSummary {
+        items_per_minute: ended.then(|| sum.items as f64 / minutes),
+        failures: sum.failures(),
+        average_items: sum.items as f64 / sum.jobs.max(1) as f64,
+        task: sum.task,
+        priority: sum.priority,
+        state: sum.state,
+        jobs: sum.jobs,
+        items: sum.items,
+        oldest: sum.oldest,
+        first_reserved: sum.first_started,
     }
 }

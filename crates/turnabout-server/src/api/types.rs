@@ -23,7 +23,7 @@ mod trend;
 pub(crate) use audit::{AuditEntry, AuditPage};
 pub(crate) use doctor::{Diagnosis, Finding, Severity};
 pub(crate) use event::{BriefView, FollowRequest, StreamEvent};
-pub(crate) use executor::{DrainRequest, DrainView, ExecutorView, Executors, Running};
+pub(crate) use executor::{DrainRequest, DrainView, ExecutorView, Executors, ExitQuery, Running};
 pub(crate) use failure::{FailureView, Failures};
 pub(crate) use given::Limit;
 pub(crate) use group::{GroupChange, GroupSet, GroupSummary, Groups};

@@ -302,9 +302,9 @@ impl Client {
         self.get("/api/v1/executors").await
     }
 
-    pub(crate) async fn drain(&self, id: &str, drain: bool) -> anyhow::Result<DrainView> {
+    pub(crate) async fn drain(&self, id: &str, drain: DrainRequest) -> anyhow::Result<DrainView> {
         let path = format!("/api/v1/executors/{id}/drain");
-        self.send_json(Method::POST, &path, &DrainRequest { drain }).await
+        self.send_json(Method::POST, &path, &drain).await
     }
 }
 

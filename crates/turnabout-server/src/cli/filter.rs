@@ -11,7 +11,8 @@ use crate::config::value::duration;
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Which jobs")]
 pub(crate) struct Filter {
-    /// In this state, or with `!` (or `not-`) before it in any other; may be given several times
+    /// In this state, or with `!` (or `not-`) before it in any other; `unfinished`, `ended` and `active` name several. May be
+    /// given several times
     #[arg(long = "state", value_name = "STATE", value_parser = state)]
     states: Vec<String>,
     /// Of this task
@@ -84,8 +85,8 @@ fn state(text: &str) -> Result<String, String> {
         Some(word) => ("!", word),
         None => ("", text),
     };
-    let state: State = word.parse().map_err(|error: turnabout::Error| error.to_string())?;
-    Ok(format!("{not}{state}"))
+    State::named(word).map_err(|error| error.to_string())?;
+    Ok(format!("{not}{word}"))
 }
 
 /// A moment, or how long ago it was.
@@ -107,6 +108,7 @@ mod tests {
         assert_eq!(state("failed").as_deref(), Ok("failed"));
         assert_eq!(state("!success").as_deref(), Ok("!success"));
         assert_eq!(state("not-success").as_deref(), Ok("!success"));
+        assert_eq!(state("not-ended").as_deref(), Ok("!ended"));
         state("done").expect_err("no such state");
     }
 

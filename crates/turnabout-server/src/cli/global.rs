@@ -137,6 +137,12 @@ pub(crate) async fn open(config: &Config, migrate: bool) -> anyhow::Result<Jobs>
     if let Some(url) = &store.listen_url {
         open = open.listen_url(&url.0);
     }
+    if let Some(time) = store.expires {
+        open = open.expires(time);
+    }
+    for (name, task) in &config.tasks {
+        open = open.task_expires(name, task.expires.over(store.expires));
+    }
     Ok(open
         .retention(store.retention)
         .audit_retention(store.audit_retention)

@@ -41,6 +41,8 @@ pub(crate) async fn run(global: &Global, args: ListJobs) -> anyhow::Result<ExitC
             before: args.before,
             limit: args.limit.or(ids.is_empty().then_some(USUAL)),
             count: args.count,
+            // The table shows none of it.
+            brief: !args.json,
             ..args.filter.query()
         })
         .await?;
@@ -49,7 +51,7 @@ pub(crate) async fn run(global: &Global, args: ListJobs) -> anyhow::Result<ExitC
     } else if page.jobs.is_empty() {
         crate::cli::note!("no jobs");
     } else {
-        let head = ["ID", "TASK", "GROUP", "PRIORITY", "SUBMITTED", "STATE"];
+        let head = ["ID", "TASK", "GROUP", "PRIORITY", "SUBMITTED", "EXECUTOR", "STATE"];
         print::out(&print::table(head, page.jobs.iter().map(row)))?;
     }
     if let Some(count) = page.count
@@ -64,13 +66,14 @@ pub(crate) async fn run(global: &Global, args: ListJobs) -> anyhow::Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-fn row(job: &JobView) -> [String; 6] {
+fn row(job: &JobView) -> [String; 7] {
     [
         job.id.to_string(),
         job.task.clone(),
         job.group.clone(),
         job.priority.to_string(),
         format!("{:.0}", job.submitted),
+        job.executor_name.clone().unwrap_or_else(|| "-".to_owned()),
         print::standing(job),
     ]
 }

@@ -6,7 +6,7 @@ use anyhow::bail;
 
 use super::global::Global;
 use super::print;
-use crate::api::types::{ExecutorView, GroupSummary, TaskSummary};
+use crate::api::types::{DrainRequest, ExecutorView, GroupSummary, TaskSummary};
 
 /// Groups in a page.
 const PAGE: u32 = 1000;
@@ -27,6 +27,9 @@ pub(crate) struct Drain {
     /// Have it take jobs again
     #[arg(long)]
     undo: bool,
+    /// Have its process end when the jobs that it has in hand are done
+    #[arg(long, conflicts_with = "undo")]
+    exit: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -38,7 +41,16 @@ pub(crate) async fn summary(global: &Global, args: Overview) -> anyhow::Result<E
         print::out(&print::json(&summary)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let head = ["TASK", "PRIORITY", "STATE", "JOBS", "ITEMS", "FAILURES", "OLDEST"];
+    let head = [
+        "TASK",
+        "PRIORITY",
+        "STATE",
+        "JOBS",
+        "ITEMS",
+        "ITEMS/MIN",
+        "FAILURES",
+        "OLDEST",
+    ];
     let row = |part: &TaskSummary| {
         [
             part.task.clone(),
@@ -46,6 +58,8 @@ pub(crate) async fn summary(global: &Global, args: Overview) -> anyhow::Result<E
             part.state.to_string(),
             part.jobs.to_string(),
             part.items.to_string(),
+            part.items_per_minute
+                .map_or_else(|| "-".to_owned(), |items| format!("{items:.1}")),
             part.failures.to_string(),
             print::ago(part.oldest),
         ]
@@ -160,11 +174,17 @@ pub(crate) async fn drain(global: &Global, args: Drain) -> anyhow::Result<ExitCo
         ),
         _ => bail!("there are several executors `{}`; name one by its id", args.executor),
     };
-    let drained = client.drain(&id, !args.undo).await?;
+    let wish = DrainRequest {
+        drain: !args.undo,
+        exit: args.exit,
+    };
+    let drained = client.drain(&id, wish).await?;
     print::out(&if args.json {
         print::json(&drained)?
     } else if args.undo {
         "it takes jobs again".to_owned()
+    } else if args.exit {
+        "draining: it takes no more jobs, finishes those that it has, and ends".to_owned()
     } else {
         "draining: it takes no more jobs, and finishes those that it has".to_owned()
     })?;

@@ -40,7 +40,8 @@ pub(super) fn standing(job: &BriefView) -> String {
     if let Some(reason) = &job.reason {
         let _ = write!(text, " ({reason})");
     }
-    if job.state == State::Running && (job.progress > 0 || job.step.is_some()) {
+    let tells = matches!(job.state, State::Running | State::Failed | State::Cancelled);
+    if tells && (job.progress > 0 || job.step.is_some()) {
         let _ = write!(text, ", {} %", job.progress);
         if let Some(step) = &job.step {
             let _ = write!(text, " ({})", one_line(step));

@@ -5,14 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio_util::sync::CancellationToken;
 use turnabout::store::audit::Deed;
 use turnabout::{Executor, ExecutorHandle, Jobs};
 
 use super::serve;
 use super::signals::Hangups;
 use super::webhooks::Webhooks;
-use crate::api::Control;
+use crate::api::{Control, Exit, Wait};
 use crate::config::{Config, Origin, Sources};
 use crate::tasks;
 
@@ -32,8 +31,8 @@ pub(super) struct Reloader {
     /// The API beside it, if there is one.
     pub(super) control: Option<Control>,
     pub(super) hangups: Hangups,
-    /// Cancelled if the program should end, because its terminal is gone.
-    pub(super) stop: CancellationToken,
+    /// Asked if the program should end, because its terminal is gone.
+    pub(super) exit: Exit,
 }
 
 /// Two looks at a file that has not changed give the same.
@@ -51,7 +50,7 @@ impl Reloader {
             tokio::select! {
                 ours = self.hangups.next() => {
                     if !ours {
-                        self.stop.cancel();
+                        self.exit.ask(Wait::For(self.config.executor.shutdown_deadline));
                         return;
                     }
                     seen = look(&self.sources.file);

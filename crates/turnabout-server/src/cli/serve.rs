@@ -12,7 +12,7 @@ use super::logging;
 use super::reload::{self, Reloader};
 use super::signals::{Hangups, Signals};
 use super::webhooks::Webhooks;
-use crate::api::{ApiSettings, Bound, Server};
+use crate::api::{ApiSettings, Bound, Exit, Server, Wait};
 use crate::config::{Config, Flags, Migrate};
 use crate::tasks::{self, Checks};
 
@@ -20,6 +20,8 @@ use crate::tasks::{self, Checks};
 const INTERRUPTED: i32 = 130;
 /// Programs are killed after the grace period; then their handlers have so long to see it.
 const REAPING: Duration = Duration::from_secs(5);
+/// What is on its way to webhooks is waited for so long; the rest is sent by others.
+const WEBHOOKS: Duration = Duration::from_secs(30);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
@@ -57,8 +59,8 @@ struct Parts {
     /// The executors of webhooks beside it.
     webhooks: Webhooks,
     api: Option<Bound>,
-    /// Cancelled by a caller of the API who wants the program to end.
-    stop: CancellationToken,
+    /// Asked by a caller of the API who wants the program to end.
+    exit: Exit,
 }
 
 pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode> {
@@ -79,7 +81,7 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
         executor,
         webhooks,
         api,
-        stop,
+        exit,
     } = parts;
     let status = if args.no_api { ", and telling how it is" } else { "" };
     let place = api
@@ -111,44 +113,85 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
         webhooks: webhooks.clone(),
         control,
         hangups,
-        stop: stop.clone(),
+        exit: exit.clone(),
     };
     let reloading = tokio::spawn(reloader.run(seen));
 
-    tokio::select! {
-        () = signals.next() => {}
-        () = stop.cancelled() => {}
+    let mut requests = exit.requests();
+    let (deadline, mut by_signal) = tokio::select! {
+        () = signals.next() => (config.executor.shutdown_deadline, true),
+        wait = requests.next() => (asked(&config, wait), false),
+        () = dismissed(executor.as_ref()) => (config.executor.exit_deadline, false),
         ended = &mut api => anyhow::bail!("the API ended unexpectedly: {ended:?}"),
-    }
-    tracing::info!("shutting down; a second signal ends the program at once");
-    over.cancel();
+    };
+    // Whoever looks after the process hears that it is about to end.
+    exit.ask(Wait::For(deadline));
+    let most = deadline.map_or_else(
+        || "as long as they take".to_owned(),
+        |most| format!("for {most:?} at the most"),
+    );
+    let signal = if by_signal { "a second signal" } else { "two signals" };
+    tracing::info!("shutting down; running jobs go on {most}; {signal} ends the program at once");
     reloading.abort();
     let shutdown = async {
-        if let Some(executor) = executor {
-            let deadline = config.executor.shutdown_deadline;
-            tokio::join!(executor.shutdown(deadline), webhooks.shutdown(deadline));
+        if let Some(executor) = &executor {
+            let webhooks = webhooks.shutdown(deadline.unwrap_or(WEBHOOKS).min(WEBHOOKS));
+            tokio::join!(executor.shutdown(deadline), webhooks);
         }
+        // Until now it could be asked what still runs.
+        over.cancel();
+        api.await
     };
-    tokio::select! {
-        _ = async { tokio::join!(shutdown, api) } => {
-            if let Some(traces) = traces {
-                traces.end().await;
+    let mut shutdown = std::pin::pin!(shutdown);
+    // Our own request.
+    requests.next().await;
+    loop {
+        let sooner = tokio::select! {
+            _ = &mut shutdown => {
+                if let Some(traces) = traces {
+                    traces.end().await;
+                }
+                return Ok(ExitCode::SUCCESS);
             }
-            Ok(ExitCode::SUCCESS)
+            wait = requests.next() => asked(&config, wait),
+            () = signals.next() => {
+                if by_signal {
+                    tracing::warn!("ended at once; other executors take the running jobs over when the lease ends");
+                    tasks::kill_all();
+                    // Returning would wait for whatever blocks a thread.
+                    std::process::exit(INTERRUPTED)
+                }
+                by_signal = true;
+                config.executor.shutdown_deadline
+            }
+        };
+        if let Some((executor, sooner)) = executor.clone().zip(sooner) {
+            tracing::info!("running jobs go on for {sooner:?} at the most");
+            tokio::spawn(async move { executor.shutdown(sooner).await });
         }
-        () = signals.next() => {
-            tracing::warn!("ended at once; other executors take the running jobs over when the lease ends");
-            tasks::kill_all();
-            // Returning would wait for whatever blocks a thread.
-            std::process::exit(INTERRUPTED)
-        }
+    }
+}
+
+/// How long running jobs may go on, for a caller of the API.
+fn asked(config: &Config, wait: Wait) -> Option<Duration> {
+    match wait {
+        Wait::AsConfigured => config.executor.exit_deadline,
+        Wait::For(deadline) => deadline,
+    }
+}
+
+/// Waits until an operator wants the executor to end.
+async fn dismissed(executor: Option<&Arc<ExecutorHandle>>) {
+    match executor {
+        Some(executor) => executor.dismissed().await,
+        None => std::future::pending().await,
     }
 }
 
 async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
     let jobs = global::open(config, config.store.migrate == Migrate::Auto).await?;
     reload::apply(&jobs, config, &Config::default()).await?;
-    let stop = CancellationToken::new();
+    let exit = Exit::default();
     // First what can be refused, so that nothing is registered in vain.
     let mut settings = Some(api_settings(config, !args.no_executor)?);
     if args.no_api {
@@ -161,7 +204,7 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
             });
     }
     let mut api = match settings {
-        Some(settings) => Some(Server::new(&jobs, settings).stop(&stop).bind().await?),
+        Some(settings) => Some(Server::new(&jobs, settings).exit(&exit).bind().await?),
         None => None,
     };
     let mut handle = None;
@@ -177,7 +220,7 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
         executor: handle,
         webhooks,
         api,
-        stop,
+        exit,
     })
 }
 
@@ -196,7 +239,6 @@ pub(super) fn plain(jobs: &Jobs, config: &Config) -> Executor {
     Executor::new(jobs)
         .lease(settings.heartbeat, settings.lease)
         .grace(settings.grace + REAPING)
-        .wake_up(settings.wakeup_period)
 }
 
 /// An executor as the configuration says.

@@ -57,6 +57,15 @@ async fn explanation(client: &Client, job: &JobView) -> Option<String> {
     client.explain(job.id).await.ok().map(|explained| explained.text)
 }
 
+/// The executor that holds it or held it: its name, and which start of it.
+fn executor(job: &JobView) -> Option<String> {
+    let incarnation = job.executor?;
+    Some(match &job.executor_name {
+        Some(name) => format!("{name} ({incarnation})"),
+        None => incarnation.to_string(),
+    })
+}
+
 fn describe(shown: &Shown) -> String {
     let Shown {
         job,
@@ -77,6 +86,7 @@ fn describe(shown: &Shown) -> String {
         ("submitted", moment(Some(job.submitted))),
         ("due", moment(job.due)),
         ("expires", moment(job.expires)),
+        ("executor", executor(job)),
         ("started", moment(job.started)),
         ("finished", moment(job.finished)),
         ("unique", job.unique.clone()),
@@ -93,10 +103,14 @@ fn describe(shown: &Shown) -> String {
         .collect();
     if history.len() > 1 {
         lines.push(String::new());
-        let head = ["ATTEMPT", "STARTED", "ENDED", "WHY", "ERROR"];
+        let head = ["ATTEMPT", "EXECUTOR", "STARTED", "ENDED", "WHY", "ERROR"];
         let row = |attempt: &AttemptView| {
             [
                 attempt.number.to_string(),
+                attempt
+                    .executor_name
+                    .clone()
+                    .unwrap_or_else(|| attempt.executor.to_string()),
                 format!("{:.0}", attempt.started),
                 attempt
                     .ended

@@ -50,6 +50,9 @@ pub(crate) struct Submit {
     /// If nobody has started it after so long, it fails
     #[arg(long, value_name = "DURATION", value_parser = super::duration)]
     expires: Option<Duration>,
+    /// Whether it may run a second time, where its task says otherwise: `true` or `false` (at most once, whatever happens)
+    #[arg(long, value_name = "BOOL")]
+    restartable: Option<bool>,
     /// While an unfinished job of the group and task has this key, that one is meant
     #[arg(long, value_name = "KEY")]
     unique: Option<String>,
@@ -147,6 +150,7 @@ impl Submit {
         said.extend(pair("priority", self.priority.map(Priority::as_str))?);
         said.extend(pair("parent", self.parent)?);
         said.extend(pair("items", self.items)?);
+        said.extend(pair("restartable", self.restartable)?);
         said.extend(pair("id", self.id)?);
         let mut meta = BTreeMap::new();
         for pair in &self.meta {

@@ -34,9 +34,6 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
         let message = "a lease lasts at least three heartbeats (executor.heartbeat)".to_owned();
         complain("executor.lease", message);
     }
-    if executor.wakeup_period.is_zero() {
-        complain("executor.wakeup-period", "the executor would never rest".to_owned());
-    }
     if config.store.connections == 0 {
         complain("connections", "at least one connection is needed".to_owned());
     }

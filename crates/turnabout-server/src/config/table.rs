@@ -33,6 +33,9 @@ section! {
         listen_url: Option<StoreUrl> = None, like "\"postgres://turnabout@db.internal/app\"";
         /// The arguments of a job are no longer, as JSON.
         max_arguments: Size = Size(1 << 20);
+        /// How long jobs may wait until someone starts them, where neither their submit nor their task says so; then they fail,
+        /// as expired. "none": for ever. Counted from when they are due. It holds for jobs that are submitted from now on.
+        expires: Option<Duration> = None, like "\"7 days\"";
     }
 }
 
@@ -46,7 +49,8 @@ section! {
         /// The queues whose jobs are taken.
         queues: Vec<String> = vec!["default".to_owned()], flag "queue";
         /// How the priorities of a group's jobs share its turns: "4,2,1" is four high, two normal, one low, then over
-        /// again; "4,1" is four high, one of the rest.
+        /// again; "4,1" is four high, one of the rest, where normal and low alternate. Turns of priorities that have no jobs are
+        /// skipped. "1,0,0" is strict: low only when there is nothing else.
         counting_scheme: Scheme = Scheme("4,2,1".to_owned()), flag "counting-scheme";
         /// What a job costs its group: "jobs" (each the same), "items" (its items) or "time" (the seconds that it runs).
         /// All executors of a store should agree.
@@ -65,18 +69,22 @@ section! {
         log_line_length: u32 = 4096;
         /// A job's log has no more lines; further ones are dropped.
         log_lines: u32 = 10_000;
-        /// An executor that nobody wakes looks for jobs this often at least.
-        wakeup_period: Duration = Duration::from_mins(30);
-        /// How often the lease on what it runs is renewed. All executors of a store should agree.
+        /// How often the lease on what it runs is renewed, and how often an executor that nobody wakes looks for jobs (there is no
+        /// wakeup-period: a look costs next to nothing, and waiting longer would only delay what a lost message told of). All
+        /// executors of a store should agree.
         heartbeat: Duration = Duration::from_secs(5);
         /// An executor that was silent for so long is taken for dead, and others run its jobs.
         lease: Duration = Duration::from_secs(30);
         /// How long a handler that was told to stop may take. Programs get SIGTERM first, SIGKILL after this.
         grace: Duration = Duration::from_secs(10);
-        /// How long running jobs may go on after SIGTERM or Ctrl-C.
-        shutdown_deadline: Duration = Duration::from_secs(30), flag "deadline";
-        /// Where an executor without the API answers /healthz, /readyz and /metrics: nowhere unless given. (The API answers
-        /// them itself.) As there, others need a token for /metrics, unless it is open (api.open-metrics).
+        /// How long running jobs may go on after SIGTERM or Ctrl-C; then they are interrupted, and others run them. "none": as
+        /// long as they like. Whoever sends SIGTERM usually kills after a time of its own.
+        shutdown_deadline: Option<Duration> = Some(Duration::from_secs(30)), flag "deadline";
+        /// The same where an operator ends it: `POST /api/v1/shutdownAndExit`, `turnabout drain NAME --exit`.
+        exit_deadline: Option<Duration> = None, like "\"1 hour\"";
+        /// Where an executor without the API answers /healthz, /readyz, /metrics and `POST /api/v1/shutdownAndExit`: nowhere
+        /// unless given. (The API answers them itself.) As there, others need a token for the last two; /metrics may be open
+        /// (api.open-metrics).
         status_address: Option<SocketAddr> = None, like "\"127.0.0.1:7879\"", flag "status-address";
     }
 }
@@ -266,6 +274,9 @@ section! {
         restartable: bool = true, live true;
         /// How long an attempt may take: as executor.time-limit unless given. "none": as long as it likes.
         time_limit: Inherit<Option<Duration>> = Inherit::Inherited, like "\"5 minutes\"", live true;
+        /// How long its jobs may wait until someone starts them, unless their submit says otherwise: as store.expires unless
+        /// given. "none": for ever.
+        expires: Inherit<Option<Duration>> = Inherit::Inherited, like "\"1 hour\"";
         /// So many of its jobs run at a time at the most, over all executors and groups.
         max_running: Option<u32> = None, like "4", live true;
         /// So many unfinished jobs of it may an owner have at the most.

@@ -15,6 +15,8 @@ use crate::config::Task;
 const MAX_RESULT: usize = 1 << 20;
 /// So much of an answer that is no success goes into the job's error.
 const MAX_COMPLAINT: usize = 1000;
+/// So much of it is looked at for what it says about itself.
+const MAX_PROBLEM: usize = 16 << 10;
 /// Nobody is obeyed who asks for more patience.
 const LONGEST_DELAY: Duration = Duration::from_hours(24);
 
@@ -126,8 +128,8 @@ async fn judge(cx: &Context, response: Response) -> TaskResult<Option<Box<RawVal
         });
     }
     // How it goes on is decided by the status alone; a complaint that breaks off is as good as none.
-    let body = read(response, MAX_COMPLAINT).await.unwrap_or_default();
-    let complaint = String::from_utf8_lossy(&body);
+    let body = read(response, MAX_PROBLEM).await.unwrap_or_default();
+    let complaint = String::from_utf8_lossy(&body[..body.len().min(MAX_COMPLAINT)]);
     let message = match complaint.trim() {
         "" => format!("the answer was {status}"),
         complaint => format!("the answer was {status}: {complaint}"),
@@ -150,16 +152,26 @@ async fn judge(cx: &Context, response: Response) -> TaskResult<Option<Box<RawVal
     })
 }
 
-/// What an answer says about its error, for programs and for people: `code`, and `message` (or `detail`, in a problem).
+/// What an answer says about its error, for programs and for people: `code`, and `message`. In a problem (RFC 9457) the last
+/// part of `type` is the code if there is no other, and `detail` or `title` is the message.
 fn described(body: &[u8]) -> Option<(String, String)> {
     #[derive(serde::Deserialize)]
     struct Complaint {
-        code: String,
-        #[serde(alias = "detail")]
-        message: String,
+        code: Option<String>,
+        message: Option<String>,
+        #[serde(rename = "type")]
+        kind: Option<String>,
+        title: Option<String>,
+        detail: Option<String>,
     }
-    let Complaint { code, message } = serde_json::from_slice(body).ok()?;
-    Some((code, message))
+    let complaint: Complaint = serde_json::from_slice(body).ok()?;
+    let message = complaint.message.or(complaint.detail).or(complaint.title)?;
+    let kind = complaint.kind.filter(|kind| kind != "about:blank");
+    let part = |kind: String| {
+        let part = kind.trim_end_matches('/').rsplit(['/', ':', '#']).next();
+        part.filter(|part| !part.is_empty()).map(str::to_owned)
+    };
+    Some((complaint.code.or_else(|| kind.and_then(part))?, message))
 }
 
 /// The body, but no more than this.
@@ -211,6 +223,12 @@ mod tests {
         let pair = |code: &str, message: &str| Some((code.to_owned(), message.to_owned()));
         assert_eq!(described(b"{\"code\":\"a\",\"message\":\"B.\"}"), pair("a", "B."));
         assert_eq!(described(b"{\"code\":\"a\",\"detail\":\"B.\"}"), pair("a", "B."));
+        let problem =
+            br#"{"type":"https://example.org/problems/out-of-credit","title":"T","detail":"No money.","status":403}"#;
+        assert_eq!(described(problem), pair("out-of-credit", "No money."));
+        let bare = br#"{"type":"urn:problem:no-pages","title":"It has no pages."}"#;
+        assert_eq!(described(bare), pair("no-pages", "It has no pages."));
+        assert_eq!(described(br#"{"type":"about:blank","title":"Not Found"}"#), None);
         assert_eq!(described(b"{\"error\":\"a\"}"), None);
         assert_eq!(described(b"["), None);
     }

@@ -19,8 +19,8 @@ use crate::clock::until;
 use crate::context::Core;
 use crate::error::panic_message;
 use crate::job::Described;
-use crate::lifecycle::{Event, is_last_attempt, must_record_start, next_attempt};
-use crate::store::Settled;
+use crate::lifecycle::{Event, is_last_attempt, must_record_start};
+use crate::store::{Settled, Start};
 use crate::task::{Failure, TaskError, TaskResult, Verdict};
 use crate::transaction::{Open, is_collision};
 use crate::turn::Fairness;
@@ -86,12 +86,11 @@ async fn start(life: &Life, held: &Arc<Held>, task: &Known) -> Option<Open> {
         Some(isolation) => transaction::begin(life, held, isolation).await?,
         None => Open(None),
     };
-    if must_record_start(&held.job.standing(), &task.settings.policy, task.transaction.is_some())
-        && !record_start(life, held).await
-    {
+    let policy = held.job.policy(task.settings.policy);
+    if must_record_start(&held.job.standing(), &policy, task.transaction.is_some()) && !record_start(life, held).await {
         return None;
     }
-    held.begin(life.watch());
+    held.begin(life.watch(), life.store.insight().moment());
     // Of one that was tried before, it is not known since when it waits.
     let first = held.job.attempts == 0 && held.job.interruptions == 0;
     let waited = first.then(|| until(held.job.submitted, life.store.clock().now()));
@@ -105,7 +104,7 @@ async fn start(life: &Life, held: &Arc<Held>, task: &Known) -> Option<Open> {
 async fn record_start(life: &Life, held: &Arc<Held>) -> bool {
     let mut backoff = Backoff::for_store();
     loop {
-        let mark = (held.job.id, held.job.number, next_attempt(held.job.attempts));
+        let mark = Start::of(&held.job, life.store.insight().moment());
         match life.store.start(life.incarnation, vec![mark]).await {
             Ok(refused) => {
                 let refused = refused.into_iter().find(|(id, _)| *id == held.job.id);
@@ -135,7 +134,7 @@ async fn record_start(life: &Life, held: &Arc<Held>) -> bool {
 
 /// Runs the handler until it returns, panics, or has to be dropped because it does not stop when told to.
 async fn handle(life: &Life, held: Arc<Held>, task: &Known, open: &Open, seat: &Weak<OwnedSemaphorePermit>) -> Ending {
-    let policy = &task.settings.policy;
+    let policy = &held.job.policy(task.settings.policy);
     let core = Core {
         held: Arc::clone(&held),
         jobs: life.plan.jobs.clone(),

@@ -361,10 +361,7 @@ impl<'a> Claimer<'a> {
     /// Leaves a take with the store, until something happens or it is time to look again.
     async fn stand_by(&mut self, want: usize) -> Result<Look, Error> {
         let life = self.life;
-        let timeout = LOOKS
-            .get(self.looks)
-            .copied()
-            .unwrap_or(life.plan.heartbeat.min(life.plan.wake_up));
+        let timeout = LOOKS.get(self.looks).copied().unwrap_or(life.plan.heartbeat);
         // Nobody wakes us.
         let timeout = if life.store.hears() {
             timeout

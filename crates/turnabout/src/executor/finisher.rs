@@ -12,8 +12,8 @@ use super::logger;
 use crate::error::Error;
 use crate::hook::Hooks;
 use crate::job::Described;
-use crate::lifecycle::{Event, Location, Policy, decide};
-use crate::store::{Settle, Settled};
+use crate::lifecycle::{Event, Location, Policy, decide, keeps_progress, words};
+use crate::store::{Settle, Settled, Start};
 
 /// So many jobs are written at once.
 const BATCH: usize = 1000;
@@ -50,13 +50,20 @@ impl Ending {
         let job = &self.held.job;
         let tasks = life.plan.tasks();
         let known = tasks.registry.get(&job.task);
-        let policy = known.map_or_else(Policy::default, |known| known.settings.policy);
+        let policy = job.policy(known.map_or_else(Policy::default, |known| known.settings.policy));
         let mut standing = job.standing();
         standing.cancelling = cancelling;
         if self.started {
             standing = decide(&standing, &Event::Start, &policy, 0.0).ok()?.standing();
         }
         let change = decide(&standing, &self.event, &policy, fastrand::f64()).ok()?;
+        let (mut error, mut described) = (self.error.clone(), self.described.clone());
+        if let Some((text, words)) = words(standing.state, &change) {
+            error.get_or_insert_with(|| text.to_owned());
+            if described.is_empty() {
+                described = words;
+            }
+        }
         Some(Settle {
             id: job.id,
             number: job.number,
@@ -66,11 +73,12 @@ impl Ending {
                 .result
                 .clone()
                 .filter(|_| change.state == crate::job::State::Success),
-            error: self.error.clone(),
-            described: self.described.clone(),
-            ran: self.ran,
+            error,
+            described,
+            started: self.held.started_at().filter(|_| self.started),
             hooks: known.map_or(Hooks::NONE, |known| known.settings.hooks),
             reported: self.held.has_reported(),
+            came: self.held.came().filter(|_| keeps_progress(&change)),
         })
     }
 }
@@ -153,7 +161,8 @@ pub(super) fn count(life: &Life, ending: &Ending, settle: &Settle) {
     if ending.started
         && let Some(known) = life.plan.tasks().registry.get(task)
     {
-        known.meter.ended(task, settle.change.state, settle.ran);
+        let items = ending.held.job.items;
+        known.meter.ended(task, settle.change.state, items, ending.ran);
     }
 }
 
@@ -274,13 +283,7 @@ pub(super) async fn mark_starts(life: Arc<Life>) {
         for portion in unmarked.chunks(BATCH) {
             let marks = portion
                 .iter()
-                .map(|held| {
-                    (
-                        held.job.id,
-                        held.job.number,
-                        crate::lifecycle::next_attempt(held.job.attempts),
-                    )
-                })
+                .filter_map(|held| Some(Start::of(&held.job, held.started_at()?)))
                 .collect();
             let started = {
                 let _at_work = life.at_work("start marks");

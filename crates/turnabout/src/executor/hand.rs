@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use foldhash::HashMap;
+use jiff::Timestamp;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -42,6 +43,8 @@ pub(crate) struct Held {
     stop: AtomicU8,
     /// When its handler began, on the life's watch, in nanoseconds and one more; zero: it has not.
     started: AtomicU64,
+    /// The same by the store's clock.
+    started_at: OnceLock<Timestamp>,
     /// Whether its handler has ended.
     ended: AtomicBool,
     /// Whether the store knows of its start.
@@ -72,6 +75,7 @@ impl Held {
             capped,
             stop: AtomicU8::new(0),
             started: AtomicU64::new(0),
+            started_at: OnceLock::new(),
             ended: AtomicBool::new(false),
             marked: StartMark::default(),
             charged: AtomicU64::new(0),
@@ -132,6 +136,11 @@ impl Held {
         })
     }
 
+    /// How far its handler came, if it has ever said so.
+    pub(super) fn came(&self) -> Option<Shown> {
+        self.inside.get().map(|inside| inside.progress.shown())
+    }
+
     /// The store did not hear it.
     pub(super) fn report_again(&self) {
         if let Some(inside) = self.inside.get() {
@@ -169,12 +178,18 @@ impl Held {
         }
     }
 
-    pub(super) fn begin(&self, at: Duration) {
+    pub(super) fn begin(&self, at: Duration, moment: Timestamp) {
+        let _ = self.started_at.set(moment);
         self.started.store(at.as_nanos() as u64 + 1, Relaxed);
     }
 
     pub(super) fn started(&self) -> Option<Duration> {
         self.started.load(Relaxed).checked_sub(1).map(Duration::from_nanos)
+    }
+
+    /// When its handler began, by the store's clock.
+    pub(super) fn started_at(&self) -> Option<Timestamp> {
+        self.started_at.get().copied()
     }
 
     pub(super) fn end(&self) {

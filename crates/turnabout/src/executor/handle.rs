@@ -52,11 +52,22 @@ impl Health {
     }
 }
 
+/// How long a shutdown waits for running jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deadline {
+    /// None was asked for.
+    NotAsked,
+    /// As long as they take.
+    Unlimited,
+    /// Until then.
+    At(Instant),
+}
+
 /// What the handle and the background task share.
 #[derive(Debug)]
 pub(super) struct Control {
-    /// Until when running jobs may go on, once a shutdown was asked for.
-    deadline: watch::Sender<Option<Instant>>,
+    /// Whether a shutdown was asked for, and until when running jobs may go on.
+    deadline: watch::Sender<Deadline>,
     pub(super) done: watch::Sender<bool>,
     life: Mutex<Arc<Life>>,
     pub(super) health: Arc<Mutex<Troubles>>,
@@ -65,7 +76,7 @@ pub(super) struct Control {
 impl Control {
     pub(super) fn new(life: Arc<Life>, health: Arc<Mutex<Troubles>>) -> Self {
         Self {
-            deadline: watch::Sender::new(None),
+            deadline: watch::Sender::new(Deadline::NotAsked),
             done: watch::Sender::new(false),
             life: Mutex::new(life),
             health,
@@ -81,31 +92,61 @@ impl Control {
     }
 
     /// A second request may shorten the time, not lengthen it.
-    fn request_shutdown(&self, deadline: Duration) {
-        let at = Instant::now().checked_add(deadline);
-        // A deadline past the end of time is about as good as a year.
-        let at = at.unwrap_or_else(|| Instant::now() + Duration::from_hours(24 * 365));
-        self.deadline
-            .send_modify(|present| *present = Some(present.map_or(at, |p| p.min(at))));
+    fn request_shutdown(&self, deadline: Option<Duration>) {
+        // A deadline past the end of time is none.
+        let at = deadline.and_then(|deadline| Instant::now().checked_add(deadline));
+        self.deadline.send_modify(|present| {
+            *present = match (*present, at) {
+                (Deadline::At(present), Some(at)) => Deadline::At(present.min(at)),
+                (_, Some(at)) => Deadline::At(at),
+                (Deadline::NotAsked, None) => Deadline::Unlimited,
+                (present, None) => present,
+            }
+        });
         // At once, not when the background task gets to it: whoever asks wants nothing more to be taken.
         self.life().closing.cancel();
     }
 
     pub(super) async fn shutdown_requested(&self) {
         // The sender lives in `self`, so waiting cannot fail.
-        let _ = self.deadline.subscribe().wait_for(Option::is_some).await;
+        let _ = self
+            .deadline
+            .subscribe()
+            .wait_for(|deadline| *deadline != Deadline::NotAsked)
+            .await;
+    }
+
+    /// How long running jobs may go on.
+    pub(super) fn left(&self) -> Deadline {
+        *self.deadline.borrow()
     }
 
     /// Waits until the time that running jobs were given is over.
     pub(super) async fn deadline(&self) {
         let mut deadline = self.deadline.subscribe();
         loop {
-            let Some(at) = *deadline.borrow_and_update() else {
-                return;
+            let at = *deadline.borrow_and_update();
+            let over = async {
+                match at {
+                    Deadline::At(at) => tokio::time::sleep_until(at).await,
+                    Deadline::NotAsked | Deadline::Unlimited => std::future::pending().await,
+                }
             };
             tokio::select! {
-                () = tokio::time::sleep_until(at) => return,
+                () = over => return,
                 changed = deadline.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Deadline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotAsked | Self::Unlimited => f.write_str("none"),
+            Self::At(at) => {
+                let left = at.saturating_duration_since(Instant::now());
+                write!(f, "{} s", left.as_secs_f64().ceil())
             }
         }
     }
@@ -121,11 +162,19 @@ impl ExecutorHandle {
     }
 
     /// Takes no more jobs, gives back those that have not started, and waits up to `deadline` for those that run;
-    /// then these are told to stop, and after the grace period dropped. Afterwards nothing is left in hand. Called
-    /// again with a shorter deadline, it goes faster.
-    pub async fn shutdown(&self, deadline: Duration) {
-        self.control.request_shutdown(deadline);
+    /// then these are told to stop, and after the grace period dropped. With `None` it waits for as long as they take.
+    /// Afterwards nothing is left in hand. Called again with a shorter deadline, it goes faster.
+    pub async fn shutdown(&self, deadline: impl Into<Option<Duration>>) {
+        self.control.request_shutdown(deadline.into());
         self.ended().await;
+    }
+
+    /// Waits until an operator wants this executor to end, by [`Jobs::dismiss`](crate::Jobs::dismiss). It takes no more jobs
+    /// by then; whoever holds this handle shuts it down, and ends the program.
+    pub async fn dismissed(&self) {
+        let mut dismissed = self.control.life().plan.dismissed.subscribe();
+        // The sender lives in the plan, so waiting cannot fail.
+        let _ = dismissed.wait_for(|dismissed| *dismissed).await;
     }
 
     /// Waits until the executor has shut down.
@@ -229,6 +278,6 @@ impl ExecutorHandle {
 
 impl Drop for ExecutorHandle {
     fn drop(&mut self) {
-        self.control.request_shutdown(Duration::ZERO);
+        self.control.request_shutdown(Some(Duration::ZERO));
     }
 }

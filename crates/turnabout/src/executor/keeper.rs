@@ -19,10 +19,10 @@ use super::hand::{Held, Stop};
 use super::life::{Backoff, Life};
 use super::numbers::Answered;
 use super::shutdown::AbortOnDrop;
-use crate::clock::until;
 use crate::error::{Error, Result};
-use crate::job::{Claim, Described, Job, JobId};
-use crate::lifecycle::{Event, Policy, decide};
+use crate::job::{Claim, Job, JobId};
+use crate::lifecycle::{Event, Policy, decide, words};
+use crate::progress::Shown;
 use crate::store::{Beat, Settle, Signal};
 
 /// Heartbeats out of turn (for a cancel, say) come no faster than this.
@@ -60,6 +60,9 @@ pub(super) async fn run(life: Arc<Life>, home: Handle) {
                 backoff.reset();
                 note_renewal(&life, sent);
                 life.fine("heartbeat");
+                if beat.dismissed && !plan.dismissed.send_replace(true) {
+                    tracing::info!(executor = %plan.name, "an operator wants it to end");
+                }
                 if life.draining.swap(beat.draining, Relaxed) != beat.draining {
                     tracing::info!(executor = %plan.name, draining = beat.draining, "an operator said so");
                     life.hand.room.notify_one();
@@ -204,18 +207,24 @@ fn release(life: &Life, job: &Job, number: i64) -> Option<Settle> {
         .registry
         .get(&job.task)
         .map_or_else(Policy::default, |known| known.settings.policy);
+    let policy = job.policy(policy);
     let change = [Event::Release, Event::Interrupt]
         .iter()
         .find_map(|event| decide(&job.standing(), event, &policy, 0.0).ok())?;
+    let words = words(job.state, &change);
     Some(Settle {
         id: job.id,
         number,
         change,
         cancelling: job.cancelling,
         result: None,
-        error: None,
-        described: Described::default(),
-        ran: job.started.map(|started| until(started, life.store.clock().now())),
+        error: words.as_ref().map(|(error, _)| (*error).to_owned()),
+        described: words.map(|(_, described)| described).unwrap_or_default(),
+        came: Some(Shown {
+            percent: job.progress,
+            step: job.step.clone(),
+        }),
+        started: job.started,
         hooks: tasks.registry.hooks(&job.task),
         reported: true,
     })
@@ -243,9 +252,10 @@ impl Silence {
             if seen != beat {
                 (*seen, *since) = (*beat, now);
             } else if now - *since >= life.plan.lease {
+                let name = name_of(life, *peer).await;
                 match life.store.reap(*peer, *beat).await {
                     Ok(jobs) => {
-                        tracing::warn!(executor = %peer, jobs, "an executor fell silent; its jobs are handed to others");
+                        tracing::warn!(executor = %name, incarnation = %peer, jobs, "an executor fell silent; its jobs are handed to others");
                         self.peers.remove(peer);
                         life.ready.notify_one();
                     }
@@ -255,6 +265,13 @@ impl Silence {
         }
         life.note("reaping", &reaped);
     }
+}
+
+/// What an executor is called, for people.
+async fn name_of(life: &Life, executor: Uuid) -> String {
+    let known = life.store.executors().await.unwrap_or_default();
+    let found = known.into_iter().find(|member| member.info.incarnation == executor);
+    found.map_or_else(|| "unknown".to_owned(), |member| member.info.name)
 }
 
 /// Hears the store's signals and passes them on.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::life::Life;
 use super::registry::Registry;
@@ -30,7 +30,6 @@ pub(super) struct Options {
     pub(super) heartbeat: Duration,
     pub(super) lease: Duration,
     pub(super) grace: Duration,
-    pub(super) wake_up: Duration,
     pub(super) hook_limit: Duration,
     pub(super) inline_only: bool,
     pub(super) log_limits: LogLimits,
@@ -48,7 +47,6 @@ impl Default for Options {
             heartbeat: Duration::from_secs(5),
             lease: Duration::from_secs(30),
             grace: Duration::from_secs(10),
-            wake_up: Duration::from_secs(30),
             hook_limit: crate::hook::LIMIT,
             inline_only: false,
             log_limits: LogLimits::default(),
@@ -98,12 +96,6 @@ impl Options {
                 ),
             ));
         }
-        if self.wake_up.is_zero() {
-            return Err(Error::invalid(
-                "wake-up period",
-                "it is zero; the executor would never rest",
-            ));
-        }
         Ok(())
     }
 }
@@ -124,11 +116,12 @@ pub(super) struct Plan {
     pub(super) heartbeat: Duration,
     pub(super) lease: Duration,
     pub(super) grace: Duration,
-    pub(super) wake_up: Duration,
     pub(super) hook_limit: Duration,
     pub(super) log_limits: LogLimits,
     /// As many as there are slots, for the slots of all lives: a handler of an earlier life keeps its seat until it is gone.
     pub(super) seats: Arc<Semaphore>,
+    /// Whether an operator wants this executor to end.
+    pub(super) dismissed: watch::Sender<bool>,
 }
 
 /// What a slot sits on while its life lasts. Whoever cannot be dropped with the slot shares it.
@@ -156,9 +149,9 @@ impl Plan {
             heartbeat: options.heartbeat,
             lease: options.lease,
             grace: options.grace,
-            wake_up: options.wake_up,
             hook_limit: options.hook_limit,
             log_limits: options.log_limits,
+            dismissed: watch::Sender::new(false),
         })
     }
 

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::attempt::{hand_on, slot};
 use super::finisher::Ending;
-use super::hand::Stop;
-use super::handle::Control;
+use super::hand::{Held, Stop};
+use super::handle::{Control, Deadline};
 use super::life::Life;
 use super::plan::Seat;
 use super::{claimer, finisher, hooks, keeper, news, scheduler, sweeper};
@@ -20,6 +20,9 @@ use crate::lifecycle::Event;
 
 /// After the grace period, slots have so long to hand on what became of their jobs.
 const WIND_UP: Duration = Duration::from_secs(5);
+/// What is waited for is said this often, and of so many jobs.
+const TELLS: Duration = Duration::from_secs(30);
+const TOLD: usize = 10;
 
 /// How a life ended.
 pub(super) enum End {
@@ -105,6 +108,7 @@ async fn shut_down(life: &Arc<Life>, control: &Control, claimer: &mut AbortOnDro
     }
     life.hand.close();
 
+    let _telling = AbortOnDrop(tokio::spawn(tell_what_runs(Arc::clone(life), control.left())));
     let mut size = life.hand.size.subscribe();
     let mut all_done = async || {
         // The sender lives in `life`, so waiting cannot fail.
@@ -113,6 +117,7 @@ async fn shut_down(life: &Arc<Life>, control: &Control, claimer: &mut AbortOnDro
     tokio::select! {
         () = all_done() => {}
         () = control.deadline() => {
+            tracing::info!(executor = %life.plan.name, "the deadline is over; what still runs is told to stop");
             for held in life.hand.all() {
                 held.stop(Stop::Shutdown);
             }
@@ -130,6 +135,27 @@ async fn shut_down(life: &Arc<Life>, control: &Control, claimer: &mut AbortOnDro
         life.trouble("deregistering", &error);
     }
     tracing::info!(executor = %life.plan.name, "has shut down");
+}
+
+/// Says which jobs are waited for: at once, and now and then.
+async fn tell_what_runs(life: Arc<Life>, deadline: Deadline) {
+    loop {
+        let mut running: Vec<_> = life.hand.all();
+        running.retain(|held| held.started().is_some() && !held.has_ended());
+        running.sort_by_key(|held| held.started());
+        if running.is_empty() {
+            return;
+        }
+        let now = life.watch();
+        let word = |held: &Arc<Held>| {
+            let ran = now.saturating_sub(held.started().unwrap_or(now)).as_secs();
+            format!("{} {} ({ran} s)", held.job.task, held.job.id)
+        };
+        let words: Vec<String> = running.iter().take(TOLD).map(word).collect();
+        tracing::info!(executor = %life.plan.name, jobs = running.len(), running = words.join(", "), %deadline,
+            "waits for what still runs");
+        tokio::time::sleep(TELLS).await;
+    }
 }
 
 /// Handlers that block their thread cannot be dropped. Their jobs are given back all the same: the process is about

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::hand::{Held, Stop};
 use crate::error::{Error, Result};
-use crate::store::{Settled, Store};
+use crate::store::{Settled, Start, Store};
 
 const UNKNOWN: u8 = 0;
 const BEING_WRITTEN: u8 = 1;
@@ -60,12 +60,8 @@ impl Held {
                 continue;
             }
             let _writing = Writing(&self.marked);
-            let mark = (
-                self.job.id,
-                self.job.number,
-                crate::lifecycle::next_attempt(self.job.attempts),
-            );
-            let refused = store.start(executor, vec![mark]).await?.pop();
+            let at = self.started_at().unwrap_or_else(|| store.insight().moment());
+            let refused = store.start(executor, vec![Start::of(&self.job, at)]).await?.pop();
             self.marked.set();
             match refused {
                 None | Some((_, Settled::Done)) => {}

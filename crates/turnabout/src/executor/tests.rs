@@ -23,12 +23,14 @@ mod racing;
 mod reporting;
 mod retries;
 mod schedules;
+mod scheme;
 mod setup;
 mod shutdown;
 mod tasks;
 #[cfg(feature = "postgres")]
 mod transactions;
 mod watching;
+mod wishes;
 
 use std::time::Duration;
 

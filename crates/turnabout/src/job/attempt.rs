@@ -15,6 +15,8 @@ pub struct Attempt {
     pub number: u32,
     /// Which executor ran it, and by which claim.
     pub claim: Claim,
+    /// The name of that executor, also after it has left.
+    pub executor: Option<String>,
     /// When it started.
     pub started: Timestamp,
     /// When it ended. None: it runs.
@@ -40,6 +42,7 @@ impl Attempt {
         Some(Self {
             number: attempt_number(&job.standing()),
             claim: job.claim?,
+            executor: job.executor.clone(),
             started: job.started?,
             ended: job.finished,
             reason: job.reason.filter(|_| over),

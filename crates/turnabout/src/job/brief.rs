@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::lifecycle::Change;
+use crate::lifecycle::{Change, keeps_progress};
 use crate::progress::percent_of;
 
 use super::{Job, JobId, Priority, Reason, State};
@@ -94,6 +94,7 @@ impl From<&Job> for Brief {
 impl Brief {
     /// A job that a change has just ended.
     pub(crate) fn ended(job: &Job, change: &Change, now: Timestamp) -> Self {
+        let kept = keeps_progress(change);
         Self {
             state: change.state,
             reason: change.reason,
@@ -101,8 +102,8 @@ impl Brief {
             attempts: change.attempts,
             due: None,
             finished: Some(now),
-            progress: percent_of(change.state, None),
-            step: None,
+            progress: percent_of(change.state, Some(job.progress).filter(|_| kept)),
+            step: job.step.clone().filter(|_| kept),
             ..Self::from(job)
         }
     }

@@ -19,7 +19,7 @@ pub enum Bulk {
     Cancel,
     /// Those that have ended wait again.
     Restart,
-    /// Those that have ended are forgotten.
+    /// Those that have ended are forgotten. Where the list names states, also those that wait or are stuck.
     Delete,
     /// Those that are parked (stuck, or delayed) are ready at once. Their attempts count as before.
     Retry,
@@ -46,7 +46,8 @@ impl Bulk {
     pub fn allows(self, state: State) -> bool {
         match self {
             Self::Cancel => !state.is_final(),
-            Self::Restart | Self::Delete => state.is_final(),
+            Self::Restart => state.is_final(),
+            Self::Delete => !matches!(state, State::Scheduled | State::Running),
             Self::Retry | Self::Priority(_) => matches!(state, State::Waiting | State::Stuck),
         }
     }
@@ -65,7 +66,7 @@ impl Bulk {
     fn covers(self, job: &Job, begun: Timestamp) -> bool {
         let since = match self {
             Self::Cancel | Self::Retry | Self::Priority(_) => Some(job.submitted),
-            Self::Restart | Self::Delete => job.finished,
+            Self::Restart | Self::Delete => job.finished.or(Some(job.submitted)),
         };
         let parked = self != Self::Retry || job.lane.is_none();
         parked && since.is_none_or(|since| since <= begun)
@@ -77,7 +78,11 @@ impl List {
     fn allowing(mut self, bulk: Bulk) -> Option<Self> {
         let states = &mut self.filter.states;
         if states.is_empty() {
-            states.extend(State::ALL);
+            // Whoever tidies up does not mean what is still to be done, unless they say so.
+            let all = State::ALL
+                .iter()
+                .filter(|state| bulk != Bulk::Delete || state.is_final());
+            states.extend(all);
         }
         states.retain(|state| bulk.allows(*state));
         (!states.is_empty()).then_some(self)

@@ -62,6 +62,20 @@ impl List {
         self
     }
 
+    /// In one of these states, such as [`State::UNFINISHED`], [`State::ENDED`] or [`State::ACTIVE`].
+    pub fn states(mut self, states: &[State]) -> Self {
+        for state in states {
+            self = self.state(*state);
+        }
+        self
+    }
+
+    /// Without arguments and results, which may be large: in their place stand `null` and nothing.
+    pub fn brief(mut self) -> Self {
+        self.filter.brief = true;
+        self
+    }
+
     /// Of this task.
     pub fn task(mut self, task: impl Into<String>) -> Self {
         self.filter.task = Some(task.into());

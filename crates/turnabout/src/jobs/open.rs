@@ -10,6 +10,7 @@ use super::Jobs;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::store::{SchemaStatus, Store, StoreOptions};
+use crate::submit::Expiry;
 
 /// Arguments of a job are no longer, in bytes of JSON, unless said otherwise.
 pub(super) const MAX_ARGS: usize = 1 << 20;
@@ -20,6 +21,7 @@ pub struct Open {
     url: String,
     options: StoreOptions,
     max_args: usize,
+    expiry: Expiry,
 }
 
 impl Open {
@@ -28,6 +30,7 @@ impl Open {
             url,
             options: StoreOptions::default(),
             max_args: MAX_ARGS,
+            expiry: Expiry::default(),
         }
     }
 
@@ -91,6 +94,19 @@ impl Open {
         self
     }
 
+    /// How long jobs that are submitted here may wait until someone starts them, where neither their submit nor their task says
+    /// so; then they fail, as expired. For ever unless said.
+    pub fn expires(mut self, time: Duration) -> Self {
+        self.expiry.usual = Some(time);
+        self
+    }
+
+    /// The same for one task, known by its name. `None`: for ever.
+    pub fn task_expires(mut self, task: impl Into<String>, time: Option<Duration>) -> Self {
+        self.expiry.tasks.insert(task.into(), time);
+        self
+    }
+
     async fn open(self) -> Result<Jobs> {
         if self.options.connections < 4 {
             return Err(Error::invalid("connections", "at least 4 are needed"));
@@ -99,7 +115,7 @@ impl Open {
             Place::Sqlite(path) => sqlite(path, self.options).await?,
             Place::Postgres => postgres(&self.url, self.options).await?,
         };
-        Ok(Jobs::with(store, self.max_args))
+        Ok(Jobs::with(store, self.max_args, self.expiry))
     }
 }
 

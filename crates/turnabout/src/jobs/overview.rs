@@ -26,6 +26,13 @@ impl Jobs {
         self.store().drain(executor, drain).await
     }
 
+    /// Tells an executor to take no more jobs, to finish those that it has in hand, and to end; see
+    /// [`ExecutorHandle::dismissed`](crate::ExecutorHandle::dismissed). Says whether there is such an executor; it hears of it
+    /// with its next heartbeat.
+    pub async fn dismiss(&self, executor: Uuid) -> Result<bool> {
+        self.store().dismiss(executor).await
+    }
+
     /// The keys by which servers of this store sign what they hand out, newest first.
     pub async fn signing_keys(&self) -> Result<Vec<SigningKey>> {
         self.store().keys().await

@@ -1,6 +1,7 @@
 //! Every (state, event) pair, legal and illegal, in one table; then the rules that the table cannot show.
 
 use super::*;
+use crate::hook::{Hook, Hooks};
 use Event as E;
 use State as S;
 
@@ -116,7 +117,7 @@ fn every_event_in_every_state() {
         cancel       cancelled cancelled scheduled* same      running*  same      cancelled no-cancel no-cancel same
         restart      not-final not-final not-final not-final  not-final not-final not-final waiting   waiting   waiting
         reprioritise waiting   waiting   taken     taken      taken     taken     stuck     taken     taken     taken
-        delete       not-final not-final not-final not-final  not-final not-final not-final gone      gone      gone
+        delete       gone      gone      not-final not-final  not-final not-final gone      gone      gone      gone
     ";
     let rows: Vec<Vec<&str>> = table
         .lines()
@@ -157,7 +158,7 @@ fn only_final_states_go_to_history_and_held_ones_stay_held() {
                     let Ok(change) = on(&job, event) else { continue };
                     match change.place {
                         Location::History => assert!(change.state.is_final() && !change.cancelling),
-                        Location::Gone => assert!(job.state.is_final()),
+                        Location::Gone => assert!(!held),
                         Location::Held => assert!(matches!(change.state, S::Scheduled | S::Running)),
                         Location::Ready(_) | Location::Parked(_) | Location::StillParked => {
                             assert!(matches!(change.state, S::Waiting | S::Stuck));
@@ -349,5 +350,10 @@ fn hooks_are_owed_for_failures_cancels_and_deletions_only() {
     assert_eq!(owed(S::Waiting, E::Cancel), (cancelled, cancelled.with(Hook::Delete)));
     assert_eq!(owed(S::Waiting, E::Expire), (error, error.with(Hook::Delete)));
     assert_eq!(owed(S::Success, E::Delete), (delete, delete));
+    assert_eq!(
+        owed(S::Waiting, E::Delete),
+        (delete, delete),
+        "and not that it was cancelled"
+    );
     assert_eq!(owed(S::Failed, E::Restart), (none, none));
 }

@@ -39,6 +39,8 @@ pub struct Beat {
     pub peers: Vec<(Uuid, i64)>,
     /// Whether it is to take no more jobs.
     pub draining: bool,
+    /// Whether it is to end, once it has none in hand.
+    pub dismissed: bool,
 }
 
 /// The life of an executor, in the store.

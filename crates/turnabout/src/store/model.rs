@@ -26,14 +26,15 @@ use uuid::Uuid;
 
 use super::{
     Beat, Changed, Configuration, ExecutorInfo, Executors, Leg, NewJob, Occupied, OwedHooks, Promoted, Schedules,
-    Setting, Settle, Settled, Signal, Stood, Store, StoreOptions, Submitted, Take, Taken, Transactions, Wake, Which,
+    Setting, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted, Take, Taken, Transactions, Wake,
+    Which,
 };
 use crate::clock::{Clock, after};
 use crate::error::Result;
 use crate::group::Settings;
 use crate::hook::{self, Hook, Hooks, Owed};
 use crate::job::{Attempt, Claim, Claimed, Job, JobId, Lane, State};
-use crate::lifecycle::{Change, Event, Location, Policy};
+use crate::lifecycle::{Change, Event, Location, Policy, keeps_progress};
 use crate::log::Line;
 use crate::progress::percent_of;
 use crate::task::TaskSettings;
@@ -65,10 +66,14 @@ struct Tables {
     /// Attempts that were not their job's last.
     attempts: BTreeMap<JobId, Vec<Attempt>>,
     executors: BTreeMap<Uuid, ExecutorInfo>,
+    /// What executors are called, also those that have left.
+    names: HashMap<Uuid, (String, Timestamp)>,
     /// When each executor was last heard of.
     seen: HashMap<Uuid, Timestamp>,
     /// Executors that are to take no more jobs.
     draining: HashSet<Uuid>,
+    /// Those of them that are to end.
+    dismissed: HashSet<Uuid>,
     feed: overview::Feed,
     audit: Vec<super::audit::Entry>,
     audited: i64,
@@ -129,8 +134,9 @@ impl Model {
         job.interruptions = change.interruptions;
         job.losses = change.losses;
         // What was reported is the holder's, and goes with it.
-        let step = job.step.take().filter(|_| change.place == Location::Held);
-        let reported = Some(job.progress).filter(|_| change.place == Location::Held);
+        let kept = change.place == Location::Held || keeps_progress(change);
+        let step = job.step.take().filter(|_| kept);
+        let reported = Some(job.progress).filter(|_| kept);
         (job.step, job.progress) = (step, percent_of(job.state, reported));
         match change.place {
             Location::Ready(lane) => {
@@ -304,7 +310,7 @@ impl Store for Model {
         self.grab_parked(Claim { executor, number }, id)
     }
 
-    async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
+    async fn start(&self, executor: Uuid, jobs: Vec<Start>) -> Result<Vec<(JobId, Settled)>> {
         Ok(self.mark_started(executor, jobs))
     }
 
@@ -323,11 +329,17 @@ impl Store for Model {
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
         let tables = self.tables();
-        Ok(ids.iter().filter_map(|id| tables.job(*id)).cloned().collect())
+        let jobs = ids.iter().filter_map(|id| tables.job(*id)).cloned();
+        Ok(jobs.map(|job| tables.named(job)).collect())
     }
 
     async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
-        Ok(self.tables().attempts.get(&job).cloned().unwrap_or_default())
+        let tables = self.tables();
+        let mut attempts = tables.attempts.get(&job).cloned().unwrap_or_default();
+        for attempt in &mut attempts {
+            attempt.executor = tables.name_of(attempt.claim.executor);
+        }
+        Ok(attempts)
     }
 
     async fn prune(&self) -> Result<u64> {
@@ -349,6 +361,8 @@ impl Executors for Model {
             ..executor.clone()
         };
         tables.executors.insert(executor.incarnation, known);
+        let now = self.now();
+        tables.names.insert(executor.incarnation, (executor.name.clone(), now));
         tables.seen.insert(executor.incarnation, self.now());
         for task in tasks {
             tables.tasks.insert(task.name.clone(), task.clone());

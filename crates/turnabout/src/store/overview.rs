@@ -63,6 +63,8 @@ pub struct Filter {
     pub before: Option<JobId>,
     /// How many at the most.
     pub limit: u32,
+    /// Whether arguments and results are left out.
+    pub brief: bool,
 }
 
 impl Filter {
@@ -242,6 +244,10 @@ pub trait Overview {
     /// Notes that an executor is to take no more jobs, or that it may again; its next heartbeat tells it. Says whether there
     /// is such an executor.
     async fn drain(&self, executor: Uuid, drain: bool) -> Result<bool>;
+
+    /// Notes that an executor is to take no more jobs and to end; its next heartbeat tells it. Until then a drain that is
+    /// taken back takes this back as well. Says whether there is such an executor.
+    async fn dismiss(&self, executor: Uuid) -> Result<bool>;
 
     /// Jobs by task, priority and state: the unfinished ones, and those that have ended since.
     async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>>;

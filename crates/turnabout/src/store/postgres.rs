@@ -15,7 +15,7 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Changed, Leg, NewJob, Promoted, Settle, Settled, Signal, Stood, Store, StoreOptions, Submitted, Take, Taken,
+    Changed, Leg, NewJob, Promoted, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted, Take, Taken,
     Transactions, Wake, Which,
 };
 use crate::clock::Clock;
@@ -202,12 +202,21 @@ impl PostgresStore {
         if self.options.clock.manual().is_none() {
             let failed = failed("asking for the time");
             let client = self.client().await?;
+            let asked = Timestamp::now();
             let row = client
                 .query_one("select clock_timestamp()", &[])
                 .await
                 .map_err(&failed)?;
-            let theirs: Timestamp = row.get(0);
-            let offset = theirs.as_microsecond() - Timestamp::now().as_microsecond();
+            let theirs = row.get::<_, Timestamp>(0).as_microsecond();
+            let (least, most) = (
+                theirs - Timestamp::now().as_microsecond(),
+                theirs - asked.as_microsecond(),
+            );
+            // As it was, unless that is wrong: jobs sort by when they started, and each measurement is a little off.
+            let offset = self
+                .offset
+                .load(Ordering::Relaxed)
+                .clamp(least.min(most), most.max(least));
             self.offset.store(offset, Ordering::Relaxed);
         }
         Ok(())
@@ -273,7 +282,7 @@ impl Store for PostgresStore {
             .await
     }
 
-    async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
+    async fn start(&self, executor: Uuid, jobs: Vec<Start>) -> Result<Vec<(JobId, Settled)>> {
         self.again("marking jobs as running", || self.mark_started(executor, jobs.clone()))
             .await
     }

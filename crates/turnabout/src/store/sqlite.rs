@@ -65,7 +65,7 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Changed, Leg, NewJob, Promoted, Settle, Settled, Signal, Stood, Store, StoreOptions, Submitted, Take, Taken,
+    Changed, Leg, NewJob, Promoted, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted, Take, Taken,
     Transactions, Wake, Which,
 };
 use crate::clock::Clock;
@@ -212,7 +212,7 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
+    async fn start(&self, executor: Uuid, jobs: Vec<Start>) -> Result<Vec<(JobId, Settled)>> {
         self.write("marking jobs as running", move |tx| settle::start(tx, executor, &jobs))
             .await
     }

@@ -18,8 +18,19 @@ pub struct Pick {
     pub lane: Lane,
     /// How many jobs.
     pub jobs: u32,
+    /// The turn that each of them has.
+    pub turns: Vec<Turn>,
     /// From which queues and tasks, and at most how many of each.
     pub streams: Vec<(Stream, u32)>,
+}
+
+/// A turn of a lane inside its group's visit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Turn {
+    /// In which order the jobs of the visit are to start.
+    pub order: u32,
+    /// Where the counting scheme stands after it. None: it had no choice, and nothing is counted.
+    pub next: Option<u32>,
 }
 
 /// One take, from what a peek found to the jobs in hand.
@@ -49,8 +60,10 @@ pub(super) struct Visit {
     pub(super) wanted: u32,
     got: u32,
     streams: Vec<Stream>,
-    /// Jobs taken where the scheme had a choice: only by these its count moves.
-    counted: u32,
+    /// How many turns were planned by earlier picks, whatever they brought.
+    planned: u32,
+    /// Where the scheme stands, if it has moved: only by jobs taken where it had a choice.
+    counted: Option<u32>,
 }
 
 impl Visit {
@@ -124,7 +137,8 @@ impl Round {
                 wanted,
                 got: 0,
                 streams: std::mem::take(&mut peeked.groups[at].streams),
-                counted: 0,
+                planned: 0,
+                counted: None,
             })
             .collect();
         Self {
@@ -185,7 +199,9 @@ impl Round {
             }
             // A lane without a free place must not be chosen: the others would wait for it.
             let lanes = visit.lanes(|s| free.is_empty() || free.get(&Cap::Task(s.task.to_string())) != Some(&0));
-            for (lane, jobs) in self.turns.lanes(&visit.group, visit.counted, wanted, &lanes) {
+            let count = visit.counted.unwrap_or_else(|| self.turns.count(&visit.group));
+            for (lane, mut turns) in self.turns.plan(count, wanted, &lanes) {
+                let jobs = turns.len() as u32;
                 let mut streams = Vec::new();
                 let mut reach = 0;
                 for stream in visit.streams.iter().filter(|s| s.lane == lane) {
@@ -204,10 +220,15 @@ impl Round {
                     }
                 }
                 if reach > 0 {
+                    turns.truncate(reach as usize);
+                    for turn in &mut turns {
+                        turn.order += visit.planned;
+                    }
                     picks.push(Pick {
                         group: visit.group.clone(),
                         lane,
                         jobs: jobs.min(reach),
+                        turns,
                         streams,
                     });
                 }
@@ -240,17 +261,22 @@ impl Round {
             let Some(visit) = visits.find(|v| v.group == picks[0].group) else {
                 break;
             };
-            let choice = visit.streams.iter().any(|s| s.lane != visit.streams[0].lane);
+            // The count stands after the last turn that brought a job; turns that brought none before it are skipped.
+            let mut last = None;
             for pick in picks {
                 let taken = got.get(&(&*pick.group, pick.lane)).copied().unwrap_or(0);
                 visit.got += taken;
-                if choice && pick.lane != Lane::Retry {
-                    visit.counted += taken;
-                }
+                last = last.max(pick.turns[..taken.min(pick.jobs) as usize].last().copied());
                 if taken < pick.jobs {
                     visit.streams.retain(|s| s.lane != pick.lane);
                 }
             }
+            let planned = picks
+                .iter()
+                .filter_map(|pick| pick.turns.last())
+                .map(|turn| turn.order + 1);
+            visit.planned = planned.max().unwrap_or(visit.planned);
+            visit.counted = last.and_then(|turn| turn.next).or(visit.counted);
         }
     }
 
@@ -262,8 +288,8 @@ impl Round {
             if visit.got == 0 && (stalled || visit.is_capped(&self.full)) {
                 self.turns.bench(&visit.group);
             }
-            if visit.counted > 0 {
-                self.turns.advance(&visit.group, visit.counted);
+            if let Some(count) = visit.counted {
+                self.turns.advance(&visit.group, count);
             }
         }
         // All who wait for the same place, not only those who were to have it: the others would find that out one by one,
@@ -284,11 +310,11 @@ impl Round {
 }
 
 /// The order in which jobs that were taken together should start: the groups take turns, the first job of each in the
-/// order of the visits, then the second of each, and so on. Inside a group the jobs come as they were picked, and
+/// order of the visits, then the second of each, and so on. Inside a group the jobs come as the counting scheme has it, and
 /// inside a lane as they were submitted. `picks` are all picks of the round, in the order they were made.
 ///
 /// Every store returns its jobs in this order, so that a group with a large share of a batch does not fill all slots
-/// before the others have one.
+/// before the others have one, and so that the scheme holds for jobs however short they are.
 pub fn interleave(jobs: Vec<Claimed>, picks: &[Pick]) -> Vec<Claimed> {
     // Jobs are large and picks are many: places are sorted, and each job is moved once.
     let mut by_seq: Vec<usize> = (0..jobs.len()).collect();
@@ -297,25 +323,34 @@ pub fn interleave(jobs: Vec<Claimed>, picks: &[Pick]) -> Vec<Claimed> {
     for at in by_seq {
         lanes.entry((&jobs[at].group, jobs[at].lane)).or_default().push_back(at);
     }
-    let mut order: Vec<(usize, usize, usize)> = Vec::with_capacity(jobs.len());
-    // A group's place among the visits, and how many of its jobs have been put in order.
-    let mut groups: HashMap<&str, (usize, usize)> = HashMap::with_capacity(picks.len());
+    // By the group's place among the visits, then by turn.
+    let mut order: Vec<(usize, u32, usize)> = Vec::with_capacity(jobs.len());
+    let mut groups: HashMap<&str, usize> = HashMap::with_capacity(picks.len());
     for pick in picks {
         let visit = groups.len();
-        let (visit, rank) = groups.entry(&pick.group).or_insert((visit, 0));
+        let visit = *groups.entry(&pick.group).or_insert(visit);
         let Some(lane) = lanes.get_mut(&(&*pick.group, pick.lane)) else {
             continue;
         };
-        for at in lane.drain(..lane.len().min(pick.jobs as usize)) {
-            order.push((*rank, *visit, at));
-            *rank += 1;
-        }
+        let taken = lane.drain(..lane.len().min(pick.jobs as usize));
+        order.extend(taken.zip(&pick.turns).map(|(at, turn)| (visit, turn.order, at)));
     }
     order.sort_unstable();
+    // Turns that brought nothing leave no gap.
+    let mut ranked: Vec<(usize, usize, usize)> = Vec::with_capacity(order.len());
+    for visit in order.chunk_by(|a, b| a.0 == b.0) {
+        ranked.extend(
+            visit
+                .iter()
+                .enumerate()
+                .map(|(rank, (visit, _, at))| (rank, *visit, *at)),
+        );
+    }
+    ranked.sort_unstable();
     // Nothing that was taken may be lost here, whether a pick asked for it or not.
     let mut rest: Vec<usize> = lanes.into_values().flatten().collect();
     rest.sort_unstable_by_key(|at| jobs[*at].seq);
-    let order: Vec<usize> = order.into_iter().map(|(_, _, at)| at).chain(rest).collect();
+    let order: Vec<usize> = ranked.into_iter().map(|(_, _, at)| at).chain(rest).collect();
     let mut jobs: Vec<Option<Claimed>> = jobs.into_iter().map(Some).collect();
     order.into_iter().filter_map(|at| jobs[at].take()).collect()
 }

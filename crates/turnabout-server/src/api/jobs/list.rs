@@ -6,14 +6,16 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use turnabout::jobs::{Bulk, List};
 use turnabout::store::audit::Deed;
-use turnabout::{Error, JobId, State as JobState};
+use turnabout::{Error, Job, JobId, State as JobState};
 
 use super::super::audit;
 use super::super::caller::Caller;
 use super::super::extract::{Ask, Body};
 use super::super::operations::{self, Order};
 use super::super::state::App;
-use super::super::types::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery, OperationView, Problem};
+use super::super::types::{
+    BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, JobView, ListQuery, OperationView, Problem,
+};
 
 /// So many jobs may be asked for by id.
 const MAX_IDS: usize = 1000;
@@ -44,8 +46,9 @@ pub(in super::super) async fn list(
         jobs.retain(|job| caller.sees(job) && meant.includes(job));
         let found = query.count.then(|| count(jobs.len() as u64));
         jobs.truncate(page_size(query.limit.unwrap_or(MAX_PAGE))?);
+        let show = |job| shown(&caller, job, query.brief);
         return Ok(Json(JobPage {
-            jobs: jobs.into_iter().map(|job| caller.shown(job)).collect(),
+            jobs: jobs.into_iter().map(show).collect(),
             next: None,
             count: found,
         }));
@@ -56,12 +59,25 @@ pub(in super::super) async fn list(
     } else {
         None
     };
-    let page = list.await?;
+    let page = if query.brief { list.brief().await? } else { list.await? };
     Ok(Json(JobPage {
-        jobs: page.jobs.into_iter().map(|job| caller.shown(job)).collect(),
+        jobs: page
+            .jobs
+            .into_iter()
+            .map(|job| shown(&caller, job, query.brief))
+            .collect(),
         next: page.next,
         count,
     }))
+}
+
+/// A job of a list: without what may be large, if that is wanted.
+fn shown(caller: &Caller, mut job: Job, brief: bool) -> JobView {
+    if brief {
+        "null".clone_into(&mut job.args);
+        job.result = None;
+    }
+    caller.shown(job)
 }
 
 /// How many jobs there are in a page, if so many may be.
@@ -335,10 +351,8 @@ fn parse_states(text: &str) -> Result<Vec<JobState>, Problem> {
             Some(word) => (&mut without, word),
             None => (&mut with, word),
         };
-        let state: JobState = word
-            .parse()
-            .map_err(|error: turnabout::Error| Problem::invalid("state", error.to_string()))?;
-        list.push(state);
+        let states = JobState::named(word).map_err(|error| Problem::invalid("state", error.to_string()))?;
+        list.extend(states);
     }
     if !with.is_empty() && !without.is_empty() {
         let detail = "name states, or name states with `!` before each, not both";
@@ -370,6 +384,9 @@ mod tests {
         );
         let open = parse_states("!success,!failed,!cancelled").expect("four");
         assert!(open.iter().all(|state| !state.is_final()) && open.len() == 4);
+        assert_eq!(parse_states("unfinished").expect("a set"), JobState::UNFINISHED);
+        assert_eq!(parse_states("!ended").expect("a set"), JobState::UNFINISHED);
+        assert_eq!(parse_states("active").expect("a set"), JobState::ACTIVE);
         assert!(parse_states("").expect("any").is_empty());
         for bad in ["done", "!done", "waiting,!stuck", "!!waiting"] {
             parse_states(bad).expect_err(bad);

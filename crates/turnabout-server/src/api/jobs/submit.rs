@@ -1,6 +1,6 @@
 //! Submitting jobs, one or many.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use axum::Json;
 use axum::extract::State;
@@ -16,7 +16,7 @@ use super::super::extract::{Body, field};
 use super::super::state::App;
 use super::super::tokens;
 use super::super::types::{
-    BatchOutcome, BatchRequest, Code, ItemOutcome, Problem, SubmitRequest, SubmittedToken, SubmittedView,
+    BatchOutcome, BatchRequest, Code, ItemOutcome, JobView, Problem, SubmitRequest, SubmittedToken, SubmittedView,
 };
 use crate::traces;
 
@@ -45,6 +45,7 @@ pub(in super::super) async fn submit(
     let submitted = outcome.ok_or_else(|| Problem::internal(&"no outcome"))??;
     let Submitted { id, new } = submitted;
     let token = wanted.token(&app, &caller, submitted).await?;
+    let job = stored(&app, &caller, &headers, &[id]).await.remove(&id);
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     let location = [(header::LOCATION, format!("/api/v1/jobs/{id}"))];
     Ok((
@@ -53,11 +54,29 @@ pub(in super::super) async fn submit(
         Json(SubmittedView {
             id,
             new,
+            job,
             warning,
             token,
         }),
     )
         .into_response())
+}
+
+/// These jobs as they are now, as far as the caller sees them. Nothing, if that is not wanted: it costs a look. Also if they
+/// cannot be read: they are stored, and whoever heard of an error would submit them again.
+async fn stored(app: &App, caller: &Caller, headers: &HeaderMap, ids: &[JobId]) -> HashMap<JobId, JobView> {
+    let minimal = headers.get_all("prefer").iter().any(|wish| {
+        let wishes = wish.to_str().unwrap_or_default().split([',', ';']);
+        wishes
+            .map(str::trim)
+            .any(|wish| wish.eq_ignore_ascii_case("return=minimal"))
+    });
+    if minimal {
+        return HashMap::new();
+    }
+    let jobs = app.jobs.get_many(ids).await.unwrap_or_default().into_iter();
+    let seen = jobs.filter(|job| caller.sees(job));
+    seen.map(|job| (job.id, caller.shown(job))).collect()
 }
 
 /// Whether a token was asked for, and whose the job is to be.
@@ -172,6 +191,11 @@ pub(in super::super) async fn submit_batch(
             Err(problem) => Err(problem),
         }));
     }
+    let ids: Vec<JobId> = outcomes.iter().filter_map(|outcome| outcome.id).collect();
+    let jobs = stored(&app, &caller, &headers, &ids).await;
+    for outcome in &mut outcomes {
+        outcome.job = outcome.id.and_then(|id| jobs.get(&id).cloned());
+    }
     let accepted = outcomes.iter().filter(|outcome| outcome.problem.is_none()).count() as u32;
     let outcome = BatchOutcome {
         accepted,
@@ -196,6 +220,7 @@ fn item(outcome: Result<(Submitted, SubmittedToken), Problem>) -> ItemOutcome {
             status: if new { 201 } else { 200 },
             id: Some(id),
             new: Some(new),
+            job: None,
             problem: None,
         },
         Err(problem) => ItemOutcome {
@@ -203,6 +228,7 @@ fn item(outcome: Result<(Submitted, SubmittedToken), Problem>) -> ItemOutcome {
             token: SubmittedToken::default(),
             id: None,
             new: None,
+            job: None,
             problem: Some(problem),
         },
     }
@@ -265,6 +291,9 @@ fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRe
     }
     if let Some(subject) = request.subject {
         submission = submission.subject(subject);
+    }
+    if let Some(restartable) = request.restartable {
+        submission = submission.restartable(restartable);
     }
     if let Some(queue) = request.queue {
         submission = submission.queue(queue);

@@ -78,10 +78,10 @@ pub(crate) struct BriefView {
     pub(crate) finished: Option<Timestamp>,
     /// How many attempts have counted.
     pub(crate) attempts: u32,
-    /// How far it is, in whole percent; 100 only once it has succeeded.
+    /// How far it is, in whole percent; 100 only once it has succeeded. Of a job that failed or was cancelled: how far it came.
     #[schema(maximum = 100)]
     pub(crate) progress: u8,
-    /// What its handler is doing at present, in a few words.
+    /// What its handler is doing at present, or did when the job failed or was cancelled, in a few words.
     pub(crate) step: Option<String>,
     /// The last error, with its causes. In events a long one is cut.
     pub(crate) error: Option<String>,

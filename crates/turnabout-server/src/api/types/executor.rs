@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use turnabout::JobId;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 /// An executor as the store knows it.
@@ -43,6 +43,20 @@ pub(crate) struct Executors {
 pub(crate) struct DrainRequest {
     /// True: it takes no more. False: it takes jobs again.
     pub(crate) drain: bool,
+    /// True: it also ends, with its process, when the jobs that it has in hand are done.
+    #[serde(default)]
+    pub(crate) exit: bool,
+}
+
+/// How a server is to end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ExitQuery {
+    /// How long running jobs may go on: `none` (as long as they take), or a duration such as `30s`. As
+    /// `executor.exit-deadline` unless given.
+    #[param(example = "10 minutes")]
+    pub(crate) deadline: Option<String>,
 }
 
 /// An executor that was told to take no more jobs.
@@ -53,6 +67,9 @@ pub(crate) struct DrainView {
     pub(crate) id: Uuid,
     /// Whether it takes no more jobs.
     pub(crate) draining: bool,
+    /// Whether it ends when those that it has in hand are done.
+    #[serde(default)]
+    pub(crate) exit: bool,
 }
 
 /// What runs on the executor beside this server.

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
-use turnabout::job::{Brief, PUBLIC};
+use turnabout::job::{Brief, PUBLIC, RESTARTABLE};
 use turnabout::{Attempt, Job, JobId, State};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -31,6 +31,9 @@ pub(crate) struct JobView {
     pub(crate) parent: Option<JobId>,
     /// If it is still waiting then, it fails.
     pub(crate) expires: Option<Timestamp>,
+    /// Whether it may run a second time, if that was said when it was submitted. None: as its task says.
+    #[serde(default)]
+    pub(crate) restartable: Option<bool>,
     /// How often a shutdown interrupted it.
     pub(crate) interruptions: u32,
     /// How often it was lost with its executor.
@@ -38,8 +41,11 @@ pub(crate) struct JobView {
     /// What its handler returned.
     #[schema(value_type = Option<Value>)]
     pub(crate) result: Option<Box<RawValue>>,
-    /// The executor that holds it, or held it when it ended.
+    /// The executor that holds it, or held it when it ended: its incarnation, which is another one after each start.
     pub(crate) executor: Option<Uuid>,
+    /// What that executor is called, also after it has left.
+    #[serde(default)]
+    pub(crate) executor_name: Option<String>,
 }
 
 /// A job is all that it is in brief.
@@ -67,16 +73,20 @@ pub(crate) fn null() -> Box<RawValue> {
 impl From<Job> for JobView {
     fn from(mut job: Job) -> Self {
         let brief = BriefView::from(&Brief::from(&job));
-        // It stands in a field of its own.
+        // They stand in fields of their own.
+        let restartable = job.restartable();
         job.meta.remove(PUBLIC);
+        job.meta.remove(RESTARTABLE);
         Self {
             args: raw(&job.args),
             result: job.result.as_deref().map(raw),
             executor: job.claim.map(|claim| claim.executor),
+            executor_name: job.executor,
             unique: job.unique,
             meta: job.meta,
             parent: job.parent,
             expires: job.expires,
+            restartable,
             interruptions: job.interruptions,
             losses: job.losses,
             // In brief, long errors are cut.
@@ -110,13 +120,16 @@ impl From<turnabout::Cancel> for CancelOutcome {
 }
 
 /// A job that was cancelled, or will be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Cancelled {
     /// The job.
     #[schema(value_type = Uuid)]
     pub(crate) id: JobId,
     /// What came of it.
     pub(crate) outcome: CancelOutcome,
+    /// The job as it is now. Null if it is gone already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) job: Option<JobView>,
 }
 
 /// Why a job is where it is.
@@ -215,8 +228,11 @@ pub(crate) struct Attempts {
 pub(crate) struct AttemptView {
     /// Which attempt it was.
     pub(crate) number: u32,
-    /// The executor that ran it.
+    /// The executor that ran it: its incarnation, which is another one after each start.
     pub(crate) executor: Uuid,
+    /// What that executor is called, also after it has left.
+    #[serde(default)]
+    pub(crate) executor_name: Option<String>,
     /// When it started.
     pub(crate) started: Timestamp,
     /// When it ended. None: it runs.
@@ -236,6 +252,7 @@ impl From<Attempt> for AttemptView {
         Self {
             number: attempt.number,
             executor: attempt.claim.executor,
+            executor_name: attempt.executor,
             started: attempt.started,
             ended: attempt.ended,
             reason: attempt.reason.map(|reason| reason.to_string()),

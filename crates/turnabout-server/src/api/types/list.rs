@@ -20,8 +20,9 @@ pub(crate) struct ListQuery {
     /// These jobs, by id and separated by commas, in this order; at most 1000. Ids that name no job are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ids: Option<String>,
-    /// States, separated by commas: in one of them. With `!` before each: in none of them, as in `!success`. `states` is
-    /// the same, and may be repeated: `states=!success&states=!failed`.
+    /// States, separated by commas: in one of them. `unfinished`, `ended` and `active` (scheduled or running) name several.
+    /// With `!` before each: in none of them, as in `!success`. `states` is the same, and may be repeated:
+    /// `states=!success&states=!failed`.
     #[serde(skip_serializing_if = "Option::is_none", alias = "states")]
     #[param(example = "!success")]
     pub(crate) state: Option<String>,
@@ -79,6 +80,9 @@ pub(crate) struct ListQuery {
     /// Also count how many there are on all pages together (up to a limit).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) count: bool,
+    /// Without arguments and results, which may be large: they are null then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) brief: bool,
 }
 
 /// One page of a list.

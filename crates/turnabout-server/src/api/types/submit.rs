@@ -44,9 +44,12 @@ pub(crate) struct SubmitRequest {
     /// It starts at this moment at the earliest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<Timestamp>,
-    /// If nobody has started it so long from now, it fails.
+    /// If nobody has started it so long from now, it fails. As its task or the server says unless said otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expires: Option<String>,
+    /// Whether it may run a second time. False: at most once, whatever happens. As its task says unless said otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) restartable: Option<bool>,
     /// While an unfinished job of this group and task has the same key, that job is returned instead of a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unique: Option<String>,
@@ -76,7 +79,7 @@ pub(crate) struct SubmitRequest {
 }
 
 /// What became of a submit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = Submitted)]
 pub(crate) struct SubmittedView {
     /// The job: the new one, or the one that had the id or the unique key already.
@@ -84,6 +87,9 @@ pub(crate) struct SubmittedView {
     pub(crate) id: JobId,
     /// Whether it is new.
     pub(crate) new: bool,
+    /// The job as it is now, unless `Prefer: return=minimal` was sent. Null also if it is gone already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) job: Option<JobView>,
     /// What may be wrong with it, although it is stored: no executor that runs knows its task, for example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) warning: Option<String>,
@@ -113,7 +119,7 @@ pub(crate) struct BatchRequest {
 }
 
 /// What became of a batch: an outcome for each job, in their order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct BatchOutcome {
     /// How many jobs are stored, whether they are new or not.
     pub(crate) accepted: u32,
@@ -124,7 +130,7 @@ pub(crate) struct BatchOutcome {
 }
 
 /// What became of one job of a batch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ItemOutcome {
     /// What a submit of this job alone would have been answered with: 200, 201, or an error.
     pub(crate) status: u16,
@@ -133,6 +139,9 @@ pub(crate) struct ItemOutcome {
     pub(crate) id: Option<JobId>,
     /// Whether it is new.
     pub(crate) new: Option<bool>,
+    /// The job as it is now, unless `Prefer: return=minimal` was sent. Null also if it is gone already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) job: Option<JobView>,
     /// A token for this job, if that was asked for.
     #[serde(flatten)]
     pub(crate) token: SubmittedToken,

@@ -33,6 +33,9 @@ pub(crate) struct TaskSummary {
     pub(crate) items: u64,
     /// Units of work in a job, on average.
     pub(crate) average_items: f64,
+    /// Of jobs that have ended: units of work a minute, over the window that was asked for.
+    #[serde(default)]
+    pub(crate) items_per_minute: Option<f64>,
     /// How many attempts of theirs have failed so far.
     pub(crate) failures: u64,
     /// When the oldest of them was submitted.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use turnabout::{Executor, Jobs, Submission};
 
 use super::{Board, Demo, FLOOD, Tally, one, submissions, work};
-use crate::api::{ApiSettings, Server};
+use crate::api::{ApiSettings, Exit, Server};
 use crate::cli::print;
 use crate::cli::signals::Signals;
 
@@ -26,12 +26,13 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
         begun: Instant::now(),
         groups: Mutex::new(BTreeMap::new()),
     });
-    let stop = CancellationToken::new();
+    let exit = Exit::default();
+    let mut requests = exit.requests();
     let settings = ApiSettings {
         address: args.address,
         ..ApiSettings::default()
     };
-    let api = Server::new(&jobs, settings).stop(&stop).bind().await?;
+    let api = Server::new(&jobs, settings).exit(&exit).bind().await?;
     submit(&jobs, &board, submissions(args)).await?;
     let executor = Executor::new(&jobs).state(Arc::clone(&board)).task(work);
     let executor = Arc::new(executor.slots(args.slots).start().await?);
@@ -54,7 +55,7 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     tokio::select! {
         fed = feed(&jobs, &board, args) => fed?,
         () = signals.next() => {}
-        () = stop.cancelled() => {}
+        _ = requests.next() => {}
         () = time => {}
     }
     over.cancel();

@@ -79,8 +79,12 @@ impl Output {
         }
     }
 
-    /// What the program has said about its failure, since it was last asked.
+    /// What the program has said about its failure, since it was last asked. Its output has ended.
     pub(super) fn told(&mut self) -> Option<(String, String)> {
+        // A last line need not end.
+        if error(&String::from_utf8_lossy(&self.line)).is_some() {
+            self.end_of_line();
+        }
         self.told.take()
     }
 

@@ -23,7 +23,7 @@ use crate::store::overview::{GroupSum, Member, SigningKey, Sum, Tally, Whose};
 use crate::store::{
     Beat, Changed, Configuration, Counts, ExecutorInfo, Executors, Filter, Hint, Hints, Leg, LogEnd, LogLines, NewJob,
     Occupied, Overview, OwedHooks, Promoted, Report, Reporting, Schedules, Setting, Settle, Settled, Signal,
-    Standpoint, Stood, Store, Submitted, Take, Taken, Transactions, Wake, Watched, Which,
+    Standpoint, Start, Stood, Store, Submitted, Take, Taken, Transactions, Wake, Watched, Which,
 };
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -149,7 +149,7 @@ impl Store for Counting {
         self.call("grab", self.inner.grab(executor, number, id)).await
     }
 
-    async fn start(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Result<Vec<(JobId, Settled)>> {
+    async fn start(&self, executor: Uuid, jobs: Vec<Start>) -> Result<Vec<(JobId, Settled)>> {
         self.call("start", self.inner.start(executor, jobs)).await
     }
 
@@ -284,6 +284,10 @@ impl Overview for Counting {
 
     async fn drain(&self, executor: Uuid, drain: bool) -> Result<bool> {
         self.inner.drain(executor, drain).await
+    }
+
+    async fn dismiss(&self, executor: Uuid) -> Result<bool> {
+        self.inner.dismiss(executor).await
     }
 
     async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>> {

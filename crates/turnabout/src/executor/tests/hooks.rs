@@ -98,6 +98,8 @@ async fn hooks_run_for_what_became_of_jobs(world: &World) {
     jobs.delete(ids[0]).await.expect("deleted");
     let waiting = jobs.submit(Work("waiting".into())).await.expect("submitted").id;
     jobs.cancel(waiting).await.expect("cancelled");
+    let thrown_away = jobs.submit(Work("thrown away".into())).await.expect("submitted").id;
+    jobs.delete(thrown_away).await.expect("C66: one call");
     let (log, mut told) = self::log();
     drain(executor(&jobs, log)).await.expect("drained");
     assert_eq!(
@@ -106,6 +108,7 @@ async fn hooks_run_for_what_became_of_jobs(world: &World) {
             owned("cancelled", "bad", State::Cancelled),
             owned("cancelled", "waiting", State::Cancelled),
             owned("delete", "fine", State::Success),
+            owned("delete", "thrown away", State::Waiting),
         ]
     );
     let (log, mut told) = self::log();

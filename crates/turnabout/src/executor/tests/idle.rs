@@ -69,11 +69,7 @@ async fn an_executor_that_stands_by_shuts_down_at_once(world: &World) {
     let jobs = Jobs::on(store.clone());
     let executor = Executor::new(&jobs).task(echo);
     let executor = executor.lease(Duration::from_hours(1), Duration::from_hours(3));
-    let executor = executor
-        .wake_up(Duration::from_hours(1))
-        .start()
-        .await
-        .expect("it starts");
+    let executor = executor.start().await.expect("it starts");
     let mut stood = 0;
     within(async {
         while stood < 4 {

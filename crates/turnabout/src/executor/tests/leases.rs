@@ -47,7 +47,7 @@ pub(super) async fn ghost(world: &World) -> Uuid {
     let marks = taken
         .jobs
         .iter()
-        .map(|job| (job.id, job.number, job.attempts + 1))
+        .map(|job| crate::store::Start::of(job, world.clock.now()))
         .collect();
     world.store.start(info.incarnation, marks).await.expect("started");
     info.incarnation

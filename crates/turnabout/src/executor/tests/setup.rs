@@ -29,7 +29,6 @@ async fn an_executor_that_cannot_work_is_refused() {
             fine().lease(Duration::from_secs(5), Duration::from_secs(6)),
             "at least three heartbeats",
         ),
-        (fine().wake_up(Duration::ZERO), "never rest"),
     ] {
         let error = refusal(executor).await;
         assert!(error.contains(hint), "{error}");
@@ -133,7 +132,7 @@ async fn a_server_that_cannot_be_reached_is_named_without_its_password() {
 #[tokio::test]
 async fn arguments_over_the_limit_store_nothing() {
     let store = Model::new(StoreOptions::default());
-    let jobs = Jobs::with(store.clone(), 100);
+    let jobs = Jobs::with(store.clone(), 100, crate::submit::Expiry::default());
     let error = jobs.submit(Echo("x".repeat(100))).await.expect_err("too long");
     assert!(error.to_string().contains("102 bytes"), "{error}");
     assert_eq!(store.counts().await.expect("counted").ready, 0);

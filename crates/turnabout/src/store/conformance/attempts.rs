@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{World, cases, job};
 use crate::job::{Attempt, Claim, Claimed, Described, JobId, Reason, State};
 use crate::lifecycle::Event;
-use crate::store::{ATTEMPTS_KEPT, Settle, Settled};
+use crate::store::{ATTEMPTS_KEPT, Filter, Settle, Settled};
 
 const MINUTE: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
@@ -32,7 +32,7 @@ async fn an_attempt_that_fails_is_kept_with_all_that_is_known_of_it(world: &Worl
             message: Some("The disk is full.".to_owned()),
             code: Some("disk-full".to_owned()),
         },
-        ran: Some(2 * MINUTE),
+        started: Some(began),
         ..exec.outcome(&taken, Event::Fail, false)
     };
     assert_eq!(exec.settle(failed).await, Settled::Done);
@@ -44,6 +44,7 @@ async fn an_attempt_that_fails_is_kept_with_all_that_is_known_of_it(world: &Worl
     let expected = Attempt {
         number: 1,
         claim,
+        executor: Some(format!("exec-{}", exec.incarnation)),
         started: began,
         ended: Some(world.clock.now()),
         reason: Some(Reason::Error),
@@ -237,7 +238,40 @@ async fn of_very_many_attempts_the_newest_are_kept(world: &World) {
     assert_eq!(errors, expected);
 }
 
+async fn a18_the_name_of_the_executor_is_told_also_after_it_left(world: &World) {
+    let mut exec = world.executor().await;
+    let name = Some(format!("exec-{}", exec.incarnation));
+    let (tried, done) = (world.add(job("a")).await, world.add(job("a")).await);
+    assert_eq!(world.get(tried).await.executor, None, "nobody holds it");
+    let taken = exec.take(2).await;
+    assert_eq!(world.get(tried).await.executor, name);
+    exec.run(&taken[0], Event::Fail).await;
+    exec.run(&taken[1], Event::Succeed).await;
+    world.store.deregister(exec.incarnation).await.expect("it leaves");
+    assert_eq!(world.get(tried).await.executor, None, "it waits for another one");
+    let attempts = kept(world, tried).await;
+    assert_eq!(attempts[0].executor, name);
+    assert_eq!(world.get(done).await.executor, name);
+    let filter = Filter {
+        limit: 10,
+        ..Filter::default()
+    };
+    let listed = world.store.list(&filter).await.expect("listed");
+    let named = |id| listed.iter().find(|job| job.id == id).map(|job| job.executor.clone());
+    assert_eq!((named(done), named(tried)), (Some(name.clone()), Some(None)));
+    world.store.prune().await.expect("pruned");
+    assert_eq!(world.get(done).await.executor, name);
+    world.advance(Duration::from_hours(401 * 24));
+    world.store.prune().await.expect("pruned");
+    let attempts = kept(world, tried).await;
+    assert!(
+        attempts.iter().all(|attempt| attempt.executor.is_none()),
+        "in the end it is forgotten"
+    );
+}
+
 cases!(
+    a18_the_name_of_the_executor_is_told_also_after_it_left,
     an_attempt_that_fails_is_kept_with_all_that_is_known_of_it,
     words_for_the_error_that_ends_a_job_are_kept,
     a_job_that_succeeds_at_once_keeps_no_attempt,

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use uuid::Uuid;
 
 use crate::error::Result;
 use crate::job::{Claimed, Described, State};
 use crate::lifecycle::{Event, Standing, decide};
-use crate::store::{Beat, ExecutorInfo, Settle, Settled, Store, Take};
+use crate::store::{Beat, ExecutorInfo, Settle, Settled, Start, Store, Take};
 use crate::task::TaskSettings;
 use crate::turn::{Fairness, Scheme, Tasks, Turns};
 
@@ -126,7 +125,7 @@ impl Exec {
 
     /// Marks a job as started; says whether that was in vain.
     pub(crate) async fn start(&self, job: &Claimed) -> Option<Settled> {
-        let jobs = vec![(job.id, job.number, job.attempts + 1)];
+        let jobs = vec![Start::of(job, self.store.clock().now())];
         let trouble = self.store.start(self.incarnation, jobs).await.expect("start works");
         assert!(trouble.len() <= 1 && trouble.iter().all(|(id, _)| *id == job.id));
         trouble.first().map(|(_, settled)| *settled)
@@ -154,8 +153,9 @@ impl Exec {
                 .then(|| "broken".to_owned()),
             described: Described::default(),
             hooks: self.settings.get(&job.task).map(|t| t.hooks).unwrap_or_default(),
-            ran: (event != Event::Release).then_some(Duration::ZERO),
+            started: (event != Event::Release).then(|| self.store.clock().now()),
             reported: true,
+            came: None,
         }
     }
 

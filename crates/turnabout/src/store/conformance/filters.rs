@@ -210,8 +210,79 @@ async fn of_many_that_are_restarted_those_whose_key_is_taken_are_left_out(world:
     assert_eq!((done.changed, done.skipped), (1, 1));
 }
 
+async fn c37_a_brief_list_has_no_arguments_and_no_results(world: &World) {
+    let mut exec = world.executor().await;
+    let long = NewJob {
+        args: format!("{:?}", "x".repeat(100_000)),
+        ..job("a")
+    };
+    let (done, waits) = (
+        world.add(long.clone()).await,
+        world
+            .add(NewJob {
+                id: JobId::new(),
+                ..long
+            })
+            .await,
+    );
+    let taken = exec.take_one().await;
+    assert_eq!(taken.id, done);
+    exec.run(&taken, Event::Succeed).await;
+    let jobs = Jobs::on(world.store.clone());
+    let full = jobs.list().await.expect("a page").jobs;
+    assert!(full.iter().all(|job| job.args.len() > 100_000));
+    assert!(full.iter().any(|job| job.result.is_some()));
+    let brief = jobs.list().brief().await.expect("a page").jobs;
+    assert_eq!(brief.len(), 2);
+    for job in &brief {
+        assert_eq!((job.args.as_str(), &job.result), ("null", &None), "{}", job.state);
+    }
+    assert_eq!(world.get(waits).await.args.len(), 100_002);
+}
+
+async fn d53_words_name_sets_of_states(world: &World) {
+    let mut exec = world.executor().await;
+    let jobs = Jobs::on(world.store.clone());
+    world.flood("a", 5).await;
+    let taken = exec.take(3).await;
+    exec.start(&taken[0]).await;
+    exec.run(&taken[1], Event::Succeed).await;
+    exec.run(&taken[2], Event::FailForGood).await;
+    for (word, states, count) in [
+        ("unfinished", State::UNFINISHED, 3),
+        ("ended", State::ENDED, 2),
+        ("active", State::ACTIVE, 1),
+        ("waiting", &[State::Waiting], 2),
+    ] {
+        assert_eq!(State::named(word).expect("a word"), states);
+        assert_eq!(
+            jobs.list().states(states).count(10).await.expect("counted"),
+            count,
+            "{word}"
+        );
+    }
+    let error = State::named("done").expect_err("no such word").to_string();
+    assert!(error.contains("unfinished, ended, active"), "{error}");
+}
+
+async fn c66_jobs_that_wait_are_deleted_in_bulk_where_that_is_said(world: &World) {
+    let jobs = Jobs::on(world.store.clone());
+    let mut exec = world.executor().await;
+    world.flood("a", 4).await;
+    let taken = exec.take(2).await;
+    exec.run(&taken[0], Event::Succeed).await;
+    let done = jobs.list().bulk(Bulk::Delete, 100).await.expect("it works");
+    assert_eq!(done.changed, 1, "only what has ended, unless states are named");
+    let done = jobs.list().states(State::UNFINISHED).bulk(Bulk::Delete, 100).await;
+    assert_eq!(done.expect("it works").changed, 2, "not the one that is held");
+    assert_eq!(jobs.list().count(10).await.expect("counted"), 1);
+}
+
 cases!(
     lists_ask_for_reasons_codes_parents_executors_and_attempts,
+    c37_a_brief_list_has_no_arguments_and_no_results,
+    d53_words_name_sets_of_states,
+    c66_jobs_that_wait_are_deleted_in_bulk_where_that_is_said,
     lists_look_into_subjects_and_times_and_can_be_counted,
     a_job_with_an_older_id_is_found_by_when_it_was_submitted,
     many_jobs_are_changed_at_once,

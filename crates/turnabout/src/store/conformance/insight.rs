@@ -139,7 +139,7 @@ async fn what_ended_lately_tells_how_long_it_waited_and_ran(world: &World) {
     }
     world.advance(Duration::from_secs(3));
     let ran = |job: &crate::job::Claimed, event, seconds| crate::store::Settle {
-        ran: Some(Duration::from_secs(seconds)),
+        started: Some(world.clock.now() - Duration::from_secs(seconds)),
         ..exec.outcome(job, event, false)
     };
     exec.settle(ran(&taken[0], Event::Succeed, 3)).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::world::ids;
 use super::{World, cases, job};
-use crate::job::{Lane, Priority};
+use crate::job::{Claimed, Lane, Priority};
 use crate::lifecycle::Event;
 use crate::store::NewJob;
 use crate::turn::Fairness;
@@ -38,34 +38,62 @@ async fn the_scheme_counts_four_high_two_normal_one_low(world: &World) {
             world.add(urgent("a", priority)).await;
         }
     }
-    let mut seen = String::new();
+    let mut jobs = Vec::new();
     for _ in 0..14 {
-        seen.push(match exec.take_one().await.lane {
-            Lane::High => 'h',
-            Lane::Normal => 'n',
-            Lane::Low => 'l',
-            Lane::Retry => 'r',
-        });
+        jobs.push(exec.take_one().await);
     }
+    let seen = letters(&jobs);
     // It begins at a random place, and goes round from there.
     let round = "hhhhnnlhhhhnnlhhhhnnl";
     assert!(round.contains(&seen), "{seen}");
 }
 
-async fn an_empty_lane_gives_its_turns_to_the_most_urgent(world: &World) {
+/// The lanes of jobs, by their first letters.
+fn letters<'a>(jobs: impl IntoIterator<Item = &'a Claimed>) -> String {
+    let letter = |job: &Claimed| match job.lane {
+        Lane::High => 'h',
+        Lane::Normal => 'n',
+        Lane::Low => 'l',
+        Lane::Retry => 'r',
+    };
+    jobs.into_iter().map(letter).collect()
+}
+
+async fn b8_turns_of_an_empty_lane_are_skipped(world: &World) {
     let exec = world.executor().await;
     let mut exec = exec.counting(Fairness::Jobs, "4,2,1", 3);
-    for priority in [Priority::Normal, Priority::Low] {
-        for _ in 0..14 {
+    for priority in [Priority::High, Priority::Low] {
+        for _ in 0..20 {
             world.add(urgent("a", priority)).await;
         }
     }
-    let jobs = exec.take(14).await;
-    let low = jobs.iter().filter(|job| job.lane == Lane::Low).count();
-    assert_eq!((jobs.len(), low), (14, 2), "of seven turns, one is the low ones'");
+    let mut jobs = Vec::new();
+    for want in [1, 3, 7, 4] {
+        jobs.extend(exec.take(want).await);
+    }
+    let seen = letters(&jobs);
+    assert!("hhhhlhhhhlhhhhlhhhhl".contains(&seen), "{seen}");
+    exec.take(100).await;
     world.add(urgent("b", Priority::Low)).await;
     let other = exec.take_one().await;
     assert_eq!(other.group, "b", "where only the low lane has jobs it gets every turn");
+}
+
+async fn b13_four_high_one_of_the_rest_and_low_never_starves(world: &World) {
+    let exec = world.executor().await;
+    let mut exec = exec.counting(Fairness::Jobs, "4,1", 3);
+    for priority in [Priority::Low, Priority::Normal, Priority::High] {
+        for _ in 0..40 {
+            world.add(urgent("a", priority)).await;
+        }
+    }
+    // In batches, as for jobs of a millisecond: they come in the order in which they start.
+    let mut jobs = Vec::new();
+    for want in [1, 12, 7, 20] {
+        jobs.extend(exec.take(want).await);
+    }
+    let seen = letters(&jobs);
+    assert!("hhhhnhhhhl".repeat(6).contains(&seen), "{seen}");
 }
 
 async fn a_batch_that_empties_one_lane_is_filled_from_the_others(world: &World) {
@@ -172,7 +200,8 @@ async fn delayed_jobs_queue_up_when_they_become_due(world: &World) {
 cases!(
     a_due_retry_goes_first_whatever_its_priority,
     the_scheme_counts_four_high_two_normal_one_low,
-    an_empty_lane_gives_its_turns_to_the_most_urgent,
+    b8_turns_of_an_empty_lane_are_skipped,
+    b13_four_high_one_of_the_rest_and_low_never_starves,
     a_batch_that_empties_one_lane_is_filled_from_the_others,
     the_count_moves_only_when_a_job_was_taken,
     first_in_first_out_across_executors_tasks_and_queues,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::world::settings;
 use super::{World, cases, in_memory, job};
-use crate::job::{Claim, Reason, State, When};
-use crate::lifecycle::{Event, FREE_INTERRUPTIONS, Policy};
+use crate::job::{Claim, RESTARTABLE, Reason, State, When};
+use crate::lifecycle::{Event, FREE_INTERRUPTIONS, Location, Policy, Refusal};
 use crate::store::{NewJob, Settled, Which};
 use crate::task::TaskSettings;
 
@@ -37,7 +37,7 @@ async fn a_job_succeeds(world: &World) {
 
     world.advance(MINUTE);
     let mut settle = exec.outcome(&taken, Event::Succeed, false);
-    settle.ran = Some(MINUTE);
+    settle.started = Some(world.clock.now() - MINUTE);
     assert_eq!(exec.settle(settle).await, Settled::Done);
     let ended = world.get(id).await;
     assert_eq!((ended.state, ended.reason, ended.attempts), (State::Success, None, 1));
@@ -55,7 +55,7 @@ async fn an_end_without_a_start_mark_tells_when_the_attempt_began(world: &World)
     let began = world.clock.now();
     world.advance(Duration::from_secs(5));
     let mut settle = exec.outcome(&taken, Event::Succeed, false);
-    settle.ran = Some(Duration::from_secs(5));
+    settle.started = Some(world.clock.now() - Duration::from_secs(5));
     assert_eq!(exec.settle(settle).await, Settled::Done);
     let ended = world.get(id).await;
     assert_eq!((ended.started, ended.attempts), (Some(began), 1));
@@ -277,7 +277,111 @@ async fn an_expiry_in_the_past_is_an_expiry(world: &World) {
     assert_eq!(world.get(id).await.state, State::Failed);
 }
 
+async fn d51_what_expired_or_was_lost_has_an_error_and_a_code(world: &World) {
+    let mut exec = world.executor().await;
+    let lost = world.add(job("a")).await;
+    let taken = exec.take_one().await;
+    exec.start(&taken).await;
+    assert_eq!(exec.die().await, 1);
+    let attempts = world.store.attempts(lost).await.expect("its attempts");
+    let told = |error: &Option<String>, message: &Option<String>, code: &Option<String>| {
+        [error, message, code].map(|text| text.clone().unwrap_or_default())
+    };
+    let words = ["its executor fell silent while it ran", "It was interrupted.", "lost"];
+    let attempt = &attempts[0];
+    assert_eq!(told(&attempt.error, &attempt.error_message, &attempt.error_code), words);
+    let waits = world.get(lost).await;
+    assert_eq!(told(&waits.error, &waits.error_message, &waits.error_code), words);
+    let expired = world
+        .add(NewJob {
+            expires: When::After(MINUTE),
+            ..job("a")
+        })
+        .await;
+    world.advance(MINUTE);
+    world
+        .store
+        .change(Which::Expired(10), Event::Expire)
+        .await
+        .expect("it works");
+    let job = world.get(expired).await;
+    assert_eq!((job.state, job.reason), (State::Failed, Some(Reason::Expired)));
+    assert_eq!(
+        told(&job.error, &job.error_message, &job.error_code),
+        [
+            "nobody started it before it expired",
+            "It was not started in time.",
+            "expired"
+        ]
+    );
+}
+
+async fn c66_a_job_that_waits_is_deleted_in_one_step(world: &World) {
+    let mut exec = world.executor().await;
+    let stuck = world.add(job("a")).await;
+    let taken = exec.take_one().await;
+    exec.run(&taken, Event::Fail).await;
+    let ready = world
+        .add(NewJob {
+            unique: Some("key".to_owned()),
+            ..job("a")
+        })
+        .await;
+    let parked = world
+        .add(NewJob {
+            when: When::After(MINUTE),
+            ..job("a")
+        })
+        .await;
+    for id in [stuck, ready, parked] {
+        let change = world.happen(id, Event::Delete).await.expect("it may");
+        assert_eq!(change.place, Location::Gone);
+        assert!(world.store.get(&[id]).await.expect("it works").is_empty());
+        assert!(world.store.attempts(id).await.expect("it works").is_empty());
+    }
+    assert!(exec.take(10).await.is_empty(), "nothing is left to take");
+    // The key is free, and the stream is found again.
+    let again = world
+        .add(NewJob {
+            unique: Some("key".to_owned()),
+            ..job("a")
+        })
+        .await;
+    assert_ne!(again, ready);
+    let taken = exec.take_one().await;
+    assert_eq!(taken.id, again);
+    assert_eq!(
+        world.happen(again, Event::Delete).await,
+        Err(Refusal::NotFinal),
+        "an executor holds it"
+    );
+    exec.run(&taken, Event::Succeed).await;
+    world.happen(again, Event::Delete).await.expect("it has ended");
+}
+
+async fn c21_restartable_is_said_for_a_single_job(world: &World) {
+    let mut exec = world.executor().await;
+    let once = NewJob {
+        meta: [(RESTARTABLE.to_owned(), "false".to_owned())].into(),
+        ..job("a")
+    };
+    let (once, usual) = (world.add(once).await, world.add(job("a")).await);
+    let taken = exec.take(2).await;
+    for job in &taken {
+        exec.start(job).await;
+    }
+    assert_eq!(exec.die().await, 2);
+    let job = world.get(once).await;
+    assert_eq!(job.restartable(), Some(false));
+    assert_eq!((job.state, job.reason), (State::Failed, Some(Reason::Lost)));
+    let job = world.get(usual).await;
+    assert_eq!((job.restartable(), job.state), (None, State::Waiting));
+}
+
 cases!(
+    c66_a_job_that_waits_is_deleted_in_one_step,
+    c21_restartable_is_said_for_a_single_job,
+    d51_what_expired_or_was_lost_has_an_error_and_a_code,
     a_job_succeeds,
     an_end_without_a_start_mark_tells_when_the_attempt_began,
     retries_are_due_after_1_2_4_and_8_delays_from_the_failure,

@@ -1,9 +1,12 @@
 //! How far jobs are: seen by whoever looks, kept only while they are held.
 
+use super::world::settings;
 use super::{World, cases, job};
-use crate::job::{Claimed, Job, State};
-use crate::lifecycle::Event;
+use crate::job::{Claimed, Job, Reason, State};
+use crate::lifecycle::{Event, Policy};
+use crate::progress::Shown;
 use crate::store::{Filter, Report, Settle, Settled, Signal};
+use crate::task::TaskSettings;
 
 fn report(job: &Claimed, percent: u8, step: Option<&str>) -> Report {
     Report {
@@ -172,7 +175,71 @@ async fn a_cancelling_job_still_reports(world: &World) {
     assert_eq!(shown(&job), (80, Some("cleaning up")));
 }
 
+async fn d57_how_far_it_came_is_kept_of_a_job_that_failed_or_was_cancelled(world: &World) {
+    let mut exec = world.executor().await;
+    let half = Some(Shown {
+        percent: 50,
+        step: Some("half".to_owned()),
+    });
+    for (event, cancelled, state, kept) in [
+        (Event::Succeed, false, State::Success, (100, None)),
+        (Event::FailForGood, false, State::Failed, (50, Some("half"))),
+        (Event::Fail, true, State::Cancelled, (50, Some("half"))),
+        (Event::Fail, false, State::Stuck, (0, None)),
+    ] {
+        let id = world.add(job("a")).await;
+        let taken = exec.take_one().await;
+        exec.start(&taken).await;
+        let reports = vec![report(&taken, 50, Some("half"))];
+        exec.store.report(exec.incarnation, reports).await.expect("reported");
+        if cancelled {
+            world.happen(id, Event::Cancel).await.expect("it may");
+        }
+        let settle = Settle {
+            came: half.clone(),
+            ..exec.outcome(&taken, event, cancelled)
+        };
+        assert_eq!(exec.settle(settle).await, Settled::Done);
+        let job = world.get(id).await;
+        assert_eq!((job.state, shown(&job)), (state, kept), "after {event:?}");
+        let listed = world.all().await;
+        let listed = listed.iter().find(|j| j.id == id).expect("it is listed");
+        assert_eq!(shown(listed), kept);
+        if job.state.is_final() {
+            world.happen(id, Event::Restart).await.expect("it may");
+            assert_eq!(shown(&world.get(id).await), (0, None), "restarted, it begins anew");
+            let again = exec.take_one().await;
+            exec.run(&again, Event::Succeed).await;
+        }
+    }
+}
+
+async fn d57_d51_a_job_that_is_lost_for_good_tells_how_far_it_came_and_why(world: &World) {
+    let once = TaskSettings {
+        policy: Policy {
+            restartable: false,
+            ..Policy::default()
+        },
+        ..settings("work")
+    };
+    let mut exec = world.executor_with(&["default"], vec![once]).await;
+    let id = world.add(job("a")).await;
+    let taken = exec.take_one().await;
+    exec.start(&taken).await;
+    let reports = vec![report(&taken, 30, Some("page 3"))];
+    exec.store.report(exec.incarnation, reports).await.expect("reported");
+    assert_eq!(exec.die().await, 1);
+    let job = world.get(id).await;
+    assert_eq!((job.state, job.reason), (State::Failed, Some(Reason::Lost)));
+    assert_eq!(shown(&job), (30, Some("page 3")));
+    assert_eq!(job.error.as_deref(), Some("its executor fell silent while it ran"));
+    assert_eq!(job.error_code.as_deref(), Some("lost"));
+    assert_eq!(job.error_message.as_deref(), Some("It was interrupted."));
+}
+
 cases!(
+    d57_how_far_it_came_is_kept_of_a_job_that_failed_or_was_cancelled,
+    d57_d51_a_job_that_is_lost_for_good_tells_how_far_it_came_and_why,
     what_is_reported_is_seen_by_everyone,
     a_report_is_a_change,
     what_was_reported_ends_with_the_attempt,

@@ -10,7 +10,7 @@ use crate::clock::until;
 use crate::error::{Error, Result};
 use crate::group::{GroupSettings, TaskLimits};
 use crate::job::{Attempt, Claim, Job, JobId, State};
-use crate::lifecycle::{Event, decide};
+use crate::lifecycle::{Event, decide, words};
 use crate::store::{Beat, Changed, Promoted, Setting, Signal, Which};
 use crate::turn::Charge;
 
@@ -34,7 +34,8 @@ impl Model {
     }
 
     fn happen_to(&self, tables: &mut Tables, job: Job, event: Event) -> Changed {
-        let outcome = decide(&job.standing(), &event, &tables.policy(&job.task), 0.0);
+        let policy = job.policy(tables.policy(&job.task));
+        let outcome = decide(&job.standing(), &event, &policy, 0.0);
         if let Ok(change) = &outcome {
             let mut next = job.clone();
             if event == Event::Restart {
@@ -42,8 +43,18 @@ impl Model {
                     tables.keep(job.id, attempt);
                 }
                 next = fresh(next);
-            } else if job.claim.is_some() {
-                tables.keep_attempt(&job, change, self.now(), Default::default());
+            } else {
+                let words = words(job.state, change);
+                let (error, described) = words.map(|(error, words)| (error.to_owned(), words)).unzip();
+                if job.claim.is_some() {
+                    let error = (error.clone(), described.clone().unwrap_or_default());
+                    tables.keep_attempt(&job, change, self.now(), error);
+                }
+                if let Some(described) = described {
+                    next.error = error;
+                    next.error_message = described.message;
+                    next.error_code = described.code;
+                }
             }
             let hooks = tables.hooks(&next.task);
             self.apply(tables, next, change, hooks);
@@ -91,6 +102,7 @@ impl Model {
             held: held.collect(),
             peers: tables.executors.values().map(|e| (e.incarnation, e.beat)).collect(),
             draining: tables.draining.contains(&executor),
+            dismissed: tables.dismissed.contains(&executor),
         }
     }
 

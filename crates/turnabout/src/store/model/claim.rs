@@ -5,13 +5,12 @@ use std::ops::Bound;
 use uuid::Uuid;
 
 use super::{Model, Tables};
-use crate::clock::after;
 use crate::error::{Error, Result};
 use crate::group::{Cap, Settings};
 use crate::hook::Hooks;
 use crate::job::{Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Event, Policy, decide};
-use crate::store::{Settle, Settled, Take, Taken, grabbed};
+use crate::store::{Settle, Settled, Start, Take, Taken, grabbed};
 use crate::turn::{Candidate, Peeked, Pick, Ring, Round, Stream, interleave};
 
 impl Model {
@@ -97,18 +96,24 @@ impl Model {
         Ok(Some(claimed))
     }
 
-    pub(super) fn mark_started(&self, executor: Uuid, jobs: Vec<(JobId, i64, u32)>) -> Vec<(JobId, Settled)> {
+    pub(super) fn mark_started(&self, executor: Uuid, jobs: Vec<Start>) -> Vec<(JobId, Settled)> {
         let now = self.now();
         let tables = &mut *self.tables();
         let mut trouble = Vec::new();
-        for (id, number, attempts) in jobs {
+        for Start {
+            id,
+            number,
+            attempts,
+            at,
+        } in jobs
+        {
             let claim = Claim { executor, number };
             match tables.fence(id, claim) {
                 Fence::Held(job) if job.cancelling => trouble.push((id, Settled::Cancelling)),
                 Fence::Held(mut job) => {
                     job.state = State::Running;
                     job.attempts = attempts;
-                    job.started = Some(now);
+                    job.started = Some(at.min(now));
                     tables.feed.tell(now, &job, false);
                     tables.put(*job);
                 }
@@ -128,9 +133,11 @@ impl Model {
             Fence::Held(job) if job.cancelling != settle.cancelling => Settled::Cancelling,
             Fence::Held(mut job) => {
                 job.result = settle.result.or(job.result);
-                if let Some(ran) = settle.ran {
-                    job.started = Some(before(self.now(), ran));
+                if let Some(started) = settle.started {
+                    job.started = Some(started.min(self.now()));
                 }
+                let came = settle.came.unwrap_or_default();
+                (job.progress, job.step) = (came.percent, came.step);
                 let error = (settle.error.clone(), settle.described.clone());
                 tables.keep_attempt(&job, &settle.change, self.now(), error);
                 if settle.error.is_some() {
@@ -259,11 +266,4 @@ impl Tables {
         jobs.sort_unstable();
         jobs.into_iter().take(pick.jobs as usize).map(|(_, id)| id).collect()
     }
-}
-
-fn before(now: jiff::Timestamp, ran: std::time::Duration) -> jiff::Timestamp {
-    jiff::SignedDuration::try_from(ran)
-        .ok()
-        .and_then(|ran| now.checked_sub(ran).ok())
-        .unwrap_or_else(|| after(now, std::time::Duration::ZERO))
 }

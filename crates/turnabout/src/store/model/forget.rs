@@ -4,7 +4,7 @@ use super::Model;
 use crate::clock::after;
 use crate::hook::Hook;
 use crate::job::Job;
-use crate::store::Signal;
+use crate::store::{NAMES_KEPT, Signal};
 
 impl Model {
     /// Forgets what is past its time; says how many jobs that were.
@@ -28,6 +28,10 @@ impl Model {
         tables
             .attempts
             .retain(|job, _| live.contains_key(job) || ended.contains_key(job));
+        let executors = &tables.executors;
+        tables
+            .names
+            .retain(|id, (_, since)| executors.contains_key(id) || after(*since, NAMES_KEPT) > now);
         let owed = old.into_iter().filter(|job| tables.hooks(&job.task).has(Hook::Delete));
         let owed = owed.map(|job| (Hook::Delete, job)).collect();
         if tables.note(owed, now) {

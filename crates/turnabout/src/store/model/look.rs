@@ -2,12 +2,25 @@
 
 use std::collections::BTreeSet;
 
+use uuid::Uuid;
+
 use super::{Model, Tables};
 use crate::group::Cap;
 use crate::job::{Job, JobId, State};
 use crate::store::{Counts, Filter, Standpoint};
 
 impl Tables {
+    /// A job with the name of its executor.
+    pub(super) fn named(&self, job: Job) -> Job {
+        let executor = job.claim.and_then(|claim| self.name_of(claim.executor));
+        Job { executor, ..job }
+    }
+
+    /// What an executor is called, or was.
+    pub(super) fn name_of(&self, executor: Uuid) -> Option<String> {
+        self.names.get(&executor).map(|(name, _)| name.clone())
+    }
+
     pub(super) fn matching(&self, filter: &Filter) -> Vec<Job> {
         let mut jobs: Vec<Job> = self
             .live
@@ -18,6 +31,9 @@ impl Tables {
             .collect();
         jobs.sort_by_key(|job| std::cmp::Reverse(job.id));
         jobs.truncate(filter.limit as usize);
+        if filter.brief {
+            jobs.iter_mut().for_each(Job::shorten);
+        }
         jobs
     }
 
@@ -33,7 +49,7 @@ impl Tables {
     }
 
     pub(super) fn standpoint(&self, id: JobId) -> Option<Standpoint> {
-        let job = self.job(id)?.clone();
+        let job = self.named(self.job(id)?.clone());
         let ahead = match super::place(&job) {
             Some(place) => {
                 let first = (place.0.clone(), place.1.clone(), place.2, place.3.clone(), i64::MIN);

@@ -95,7 +95,15 @@ impl Overview for Model {
             tables.draining.insert(executor);
         } else {
             tables.draining.remove(&executor);
+            tables.dismissed.remove(&executor);
         }
+        Ok(tables.executors.contains_key(&executor))
+    }
+
+    async fn dismiss(&self, executor: Uuid) -> Result<bool> {
+        let tables = &mut *self.tables();
+        tables.draining.insert(executor);
+        tables.dismissed.insert(executor);
         Ok(tables.executors.contains_key(&executor))
     }
 
@@ -164,7 +172,12 @@ impl Overview for Model {
     }
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Job>> {
-        Ok(self.tables().matching(filter))
+        let tables = self.tables();
+        Ok(tables
+            .matching(filter)
+            .into_iter()
+            .map(|job| tables.named(job))
+            .collect())
     }
 
     async fn counts(&self) -> Result<Counts> {

@@ -81,6 +81,7 @@ impl Tables {
             error_code: None,
             result: None,
             claim: None,
+            executor: None,
             lane: due.is_none().then(|| priority.into()),
             seq: if due.is_none() { self.next_seq() } else { 0 },
         };

@@ -107,6 +107,7 @@ impl Tables {
             Attempt {
                 number,
                 claim,
+                executor: None,
                 started,
                 ended: Some(now),
                 reason: change.reason,

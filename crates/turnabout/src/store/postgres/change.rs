@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed};
 use super::{PostgresStore, rows};
-use crate::clock::until;
 use crate::error::{Error, Result};
 use crate::hook::Hooks;
-use crate::job::{Described, Job, JobId, State};
+use crate::job::{Job, JobId, State};
 use crate::lifecycle::{self, Change, Event, Location, Policy, Refusal, attempt_number, attempt_to_keep};
+use crate::progress::Shown;
 use crate::store::{ATTEMPTS_KEPT, Changed, Promoted, Settle, Signal, Which};
 
 impl PostgresStore {
@@ -116,11 +116,12 @@ impl PostgresStore {
         let failed = failed("writing changed jobs");
         let (mut unheld, mut promoted) = (Vec::new(), Vec::new());
         let (mut cancelling, mut restarted, mut gone) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut lanes, mut numbers) = (Vec::new(), Vec::new());
+        let (mut lanes, mut numbers, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
         for Changed { job, outcome } in changed {
             let Ok(change) = outcome else { continue };
             match change.place {
-                Location::Gone => gone.push(job.id.0),
+                Location::Gone if job.state.is_final() => gone.push(job.id.0),
+                Location::Gone => dropped.push(job.id.0),
                 Location::Held => cancelling.push(job.id.0),
                 Location::Ready(lane) if job.state.is_final() => {
                     restarted.push((job.id.0, change));
@@ -151,6 +152,9 @@ impl PostgresStore {
                     .await
                     .map_err(&failed)?;
             }
+        }
+        if !dropped.is_empty() {
+            tx.execute(&self.sql.delete_live, &[&dropped]).await.map_err(&failed)?;
         }
         if !gone.is_empty() {
             tx.execute(&self.sql.delete, &[&gone]).await.map_err(&failed)?;
@@ -248,13 +252,24 @@ impl PostgresStore {
         let rows = tx.query(&self.sql.lock_held, &[&executor]).await.map_err(&failed)?;
         let mut lost = Vec::new();
         let mut changes = Vec::new();
+        let ids: Vec<Uuid> = rows.iter().map(|row| row.get("id")).collect();
+        let mut came: HashMap<JobId, Job> = HashMap::new();
+        if !ids.is_empty() {
+            for row in tx.query(&self.sql.read, &[&ids]).await.map_err(&failed)? {
+                let job = rows::job(&row)?;
+                came.insert(job.id, job);
+            }
+        }
         for row in &rows {
-            let job = rows::job(row)?;
-            let policy = policies.get(&job.task).copied().unwrap_or_default();
+            let mut job = rows::job(row)?;
+            if let Some(job_then) = came.remove(&job.id) {
+                (job.progress, job.step) = (job_then.progress, job_then.step);
+            }
+            let policy = job.policy(policies.get(&job.task).copied().unwrap_or_default());
             match lifecycle::decide(&job.standing(), &Event::Lose, &policy, 0.0) {
                 Ok(change) => {
                     lost.push(Settle {
-                        ran: job.started.map(|started| until(started, self.now())),
+                        started: job.started,
                         reported: true,
                         ..settle(&job, change)
                     });
@@ -278,16 +293,21 @@ impl PostgresStore {
 
 /// A change of a job as it was read.
 fn settle(job: &Job, change: Change) -> Settle {
+    let words = lifecycle::words(job.state, &change);
     Settle {
         id: job.id,
         number: job.claim.map_or(0, |claim| claim.number),
         change,
         cancelling: job.cancelling,
         result: None,
-        error: None,
-        described: Described::default(),
-        ran: None,
+        error: words.as_ref().map(|(error, _)| (*error).to_owned()),
+        described: words.map(|(_, described)| described).unwrap_or_default(),
+        started: None,
         hooks: Hooks::NONE,
         reported: false,
+        came: Some(Shown {
+            percent: job.progress,
+            step: job.step.clone(),
+        }),
     }
 }

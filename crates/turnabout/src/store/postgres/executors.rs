@@ -182,6 +182,7 @@ impl PostgresStore {
         Ok(Beat {
             alive: updated.is_some(),
             draining: updated.as_ref().is_some_and(|row| row.get(0)),
+            dismissed: updated.as_ref().is_some_and(|row| row.get(3)),
             held: held.iter().filter_map(in_hand).collect(),
             peers: peers.iter().map(|row| (row.get(0), row.get(1))).collect(),
         })

@@ -192,6 +192,8 @@ impl PostgresStore {
                     job.error_message.clone_from(&settle.described.message);
                     job.error_code.clone_from(&settle.described.code);
                 }
+                let came = settle.kept_progress().cloned().unwrap_or_default();
+                (job.progress, job.step) = (came.percent, came.step);
                 Some(Brief::ended(&job, &settle.change, self.now()))
             })
             .collect()

@@ -72,6 +72,12 @@ impl Overview for PostgresStore {
         Ok(drained.map_err(failed("draining an executor"))? > 0)
     }
 
+    async fn dismiss(&self, executor: Uuid) -> Result<bool> {
+        let client = self.client().await?;
+        let dismissed = client.execute(&self.sql.dismiss, &[&executor]).await;
+        Ok(dismissed.map_err(failed("dismissing an executor"))? > 0)
+    }
+
     async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>> {
         let params: [&(dyn ToSql + Sync); 3] = [&whose.group, &whose.owner, &since];
         let rows = self.look("adding up jobs", &self.sql.sums, &params).await?;

@@ -17,7 +17,7 @@ use crate::clock;
 use crate::error::Result;
 use crate::hook::OWED_KEPT;
 use crate::job::JobId;
-use crate::store::ID_PAST;
+use crate::store::{ID_PAST, NAMES_KEPT};
 
 /// What is kept in days: history first.
 pub(super) const KEPT: [&str; 3] = [HISTORY, "job_log", ATTEMPTS];
@@ -74,6 +74,9 @@ impl PostgresStore {
         self.run("forgetting old accounts", &self.sql.prune_accounts, &[&now])
             .await?;
         self.run("forgetting old reports", &self.sql.prune_reports, &[]).await?;
+        let left = clock::before(self.now(), NAMES_KEPT);
+        self.run("forgetting old names", &self.sql.prune_names, &[&left])
+            .await?;
         self.forget_arrivals().await?;
         self.prune_audit().await?;
         let kept_from = clock::before(self.now(), self.options.retention);

@@ -52,18 +52,26 @@ impl PostgresStore {
     }
 
     pub(super) async fn page(&self, filter: &Filter) -> Result<Vec<Job>> {
-        let rows = self.matching("listing jobs", &self.sql.list, filter).await?;
+        let rows = self
+            .matching("listing jobs", &self.sql.list, filter, &[&filter.brief])
+            .await?;
         rows.iter().map(rows::job).collect()
     }
 
     /// How many jobs match, up to the filter's limit.
     pub(super) async fn count_matching(&self, filter: &Filter) -> Result<u64> {
-        let rows = self.matching("counting jobs", &self.sql.count, filter).await?;
+        let rows = self.matching("counting jobs", &self.sql.count, filter, &[]).await?;
         let count = rows.first().map_or(0, |row| row.get::<_, i64>(0)) as u64;
         Ok(count.min(u64::from(filter.limit)))
     }
 
-    async fn matching(&self, doing: &'static str, sql: &str, filter: &Filter) -> Result<Vec<Row>> {
+    async fn matching(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        filter: &Filter,
+        more: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>> {
         let failed = failed(doing);
         let client = self.client().await?;
         let states: Vec<i16> = filter.states.iter().map(|s| State::code(*s)).collect();
@@ -93,6 +101,7 @@ impl PostgresStore {
             &filter.executor,
             &attempts,
         ];
+        let params: Vec<&(dyn ToSql + Sync)> = params.iter().chain(more).copied().collect();
         client.query(&statement, &params).await.map_err(&failed)
     }
 

@@ -29,7 +29,9 @@ pub(super) fn job(row: &Row) -> Result<Job> {
             .map(|code| coded("reason", code, Reason::from_code))
             .transpose()?,
         cancelling: row.get("cancelling"),
-        args: row.get("args"),
+        args: row
+            .get::<_, Option<String>>("args")
+            .unwrap_or_else(|| "null".to_owned()),
         items: row.get::<_, i32>("items") as u32,
         unique: row.get("unique_key"),
         meta: meta(row.get("meta")),
@@ -57,6 +59,8 @@ pub(super) fn job(row: &Row) -> Result<Job> {
             .map(|code| coded("lane", code, Lane::from_code))
             .transpose()?,
         seq: row.get("seq"),
+        // Only those who show a job ask for it.
+        executor: row.try_get("executor_name").unwrap_or_default(),
     })
 }
 
@@ -68,6 +72,7 @@ pub(super) fn attempt(row: &Row) -> Result<Attempt> {
             executor: row.get(1),
             number: row.get(2),
         },
+        executor: row.get(9),
         started: row.get(3),
         ended: row.get(4),
         reason: row

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use foldhash::HashSet;
+use jiff::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -14,24 +15,21 @@ use super::connect::{Mode, Tx, failed, missing_day};
 use crate::error::Result;
 use crate::job::{Described, JobId, State};
 use crate::lifecycle::{Location, attempt_to_keep};
-use crate::store::{ATTEMPTS_KEPT, LONGEST, Settle, Settled, Signal};
+use crate::store::{ATTEMPTS_KEPT, LONGEST, Settle, Settled, Signal, Start};
 
 /// Parked jobs that are due sooner than the next heartbeats are announced to the other executors.
 const SOON: Duration = Duration::from_secs(10);
 
 impl PostgresStore {
-    pub(super) async fn mark_started(
-        &self,
-        executor: Uuid,
-        jobs: Vec<(JobId, i64, u32)>,
-    ) -> Result<Vec<(JobId, Settled)>> {
+    pub(super) async fn mark_started(&self, executor: Uuid, jobs: Vec<Start>) -> Result<Vec<(JobId, Settled)>> {
         let failed = failed("marking jobs as started");
         // Rows are locked in the order of ids by everyone, so that two writes of the same jobs never wait for each other.
         let mut jobs = jobs;
-        jobs.sort_unstable_by_key(|(id, ..)| *id);
-        let ids: Vec<Uuid> = jobs.iter().map(|(id, ..)| id.0).collect();
-        let numbers: Vec<i64> = jobs.iter().map(|(_, number, _)| *number).collect();
-        let attempts: Vec<i32> = jobs.iter().map(|(.., attempts)| *attempts as i32).collect();
+        jobs.sort_unstable_by_key(|job| job.id);
+        let ids: Vec<Uuid> = jobs.iter().map(|job| job.id.0).collect();
+        let numbers: Vec<i64> = jobs.iter().map(|job| job.number).collect();
+        let attempts: Vec<i32> = jobs.iter().map(|job| job.attempts as i32).collect();
+        let starts: Vec<Timestamp> = jobs.iter().map(|job| job.at).collect();
         let tx = Tx::on(self.client().await?);
         let now = self.options.clock.manual();
         let statement = tx.prepare(&self.sql.start).await.map_err(&failed)?;
@@ -39,7 +37,7 @@ impl PostgresStore {
         let (begun, rows, committed) = futures_util::join!(
             tx.open(Mode::Durable),
             async {
-                let params: [&(dyn ToSql + Sync); 6] = [&executor, &now, &running, &ids, &numbers, &attempts];
+                let params: [&(dyn ToSql + Sync); 7] = [&executor, &now, &running, &ids, &numbers, &attempts, &starts];
                 tx.client().query(&statement, &params).await
             },
             tx.client().batch_execute("commit"),
@@ -51,8 +49,8 @@ impl PostgresStore {
         self.signal_changed(written.iter().copied().map(JobId));
         let missing: Vec<(JobId, i64)> = jobs
             .iter()
-            .filter(|(id, ..)| !written.contains(&id.0))
-            .map(|(id, number, _)| (*id, *number))
+            .filter(|job| !written.contains(&job.id.0))
+            .map(|job| (job.id, job.number))
             .collect();
         let mut refused = self.why_refused(executor, &missing).await?;
         // A job that has ended by this very claim needs no start mark any longer.
@@ -242,7 +240,8 @@ impl PostgresStore {
         let result: Vec<Option<&str>> = jobs.iter().map(|j| j.result.as_deref()).collect();
         let error: Vec<Option<&str>> = jobs.iter().map(|j| j.error.as_deref()).collect();
         let (message, code) = described(jobs);
-        let ran: Vec<Option<f64>> = jobs.iter().map(|j| j.ran.map(|d| d.as_secs_f64())).collect();
+        let started: Vec<Option<Timestamp>> = jobs.iter().map(|j| j.started).collect();
+        let (percent, step) = came(jobs);
         tx.client()
             .query_one(
                 statement,
@@ -259,9 +258,11 @@ impl PostgresStore {
                     &losses,
                     &result,
                     &error,
-                    &ran,
+                    &started,
                     &message,
                     &code,
+                    &percent,
+                    &step,
                 ],
             )
             .await
@@ -311,7 +312,7 @@ impl PostgresStore {
         let (message, code) = described(jobs);
         let kept = attempts_to_keep(executor, jobs);
         let kept_most = ATTEMPTS_KEPT as i32;
-        let ran: Vec<Option<f64>> = jobs.iter().map(|j| j.ran.map(|d| d.as_secs_f64())).collect();
+        let started: Vec<Option<Timestamp>> = jobs.iter().map(|j| j.started).collect();
         let fresh = vec![fresh; jobs.len()];
         tx.client()
             .query(
@@ -331,7 +332,7 @@ impl PostgresStore {
                     &priority,
                     &error,
                     &delay,
-                    &ran,
+                    &started,
                     &fresh,
                     &message,
                     &code,
@@ -415,6 +416,16 @@ fn attempts_to_keep(executor: Option<Uuid>, jobs: &[&Settle]) -> Vec<Option<i32>
         return Vec::new();
     }
     jobs.iter().map(|job| kept(job).map(|n| n as i32)).collect()
+}
+
+/// How far jobs came that end without success. Nothing at all where nobody has said.
+fn came<'a>(jobs: &[&'a Settle]) -> (Vec<Option<i16>>, Vec<Option<&'a str>>) {
+    if jobs.iter().all(|j| j.kept_progress().is_none()) {
+        return (Vec::new(), Vec::new());
+    }
+    let percent = jobs.iter().map(|j| j.kept_progress().map(|came| came.percent.into()));
+    let step = jobs.iter().map(|j| j.kept_progress()?.step.as_deref());
+    (percent.collect(), step.collect())
 }
 
 /// Words and codes of errors. Nothing at all where there are none, which is most of the time.

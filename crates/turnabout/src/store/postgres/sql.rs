@@ -46,14 +46,14 @@ macro_rules! statements {
 }
 statements! {
     alive, announce, arrive, attempts, audit_add, audit_entries, audit_newest, backlog, beat, bury, caps, check,
-    checkup, claim, copy, count, counts, days, dead_rows, delete, deregister, detached, drain, draw_seqs,
+    checkup, claim, copy, count, counts, days, dead_rows, delete, delete_live, deregister, detached, dismiss, drain, draw_seqs,
     drop_holds, end_within, ended, ended_by, ended_since, enter, executors, expired, failures, feed, fill_caps,
     finish, fold_freed, forget, forget_all, forget_freed, forget_owed, forget_reports, gate, give_back, grab,
     group_limits, group_sums, held, held_groups, hints, hold_strays, holders, hooked, insert, insert_plain,
     join_kind, key_add, key_forget, keys, limit_group, limit_task, lines, list, lock, lock_all_caps, lock_caps,
     lock_due, lock_ended, lock_expired, lock_held, lock_hints, lock_id, lock_kinds, log, log_ends, lost_hints,
     next_due, note, notify, open_accounts, open_copy, open_transaction, orphans, owed, past, peers, prune_accounts,
-    prune_arrivals, prune_attempts, prune_audit, prune_logs, prune_reports, prune_rows, publish, read, read_ended,
+    prune_arrivals, prune_attempts, prune_audit, prune_logs, prune_names, prune_reports, prune_rows, publish, read, read_ended,
     ready_of, register, report, request_cancel,
     reserve, restart, rouse, schedule_declared, schedule_delete, schedule_due, schedule_events,
     schedule_forget_events, schedule_forget_runs, schedule_gate, schedule_get, schedule_last_event, schedule_list,

@@ -99,7 +99,7 @@ impl PostgresStore {
                     &settle.change.state.code(),
                     &(settle.change.attempts as i32),
                     &settle.result,
-                    &settle.ran.map(|ran| ran.as_secs_f64()),
+                    &settle.started,
                     &now,
                     &!self.options.retention.is_zero(),
                 ],

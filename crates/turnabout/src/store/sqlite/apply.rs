@@ -13,7 +13,8 @@ use crate::clock::after;
 use crate::error::Error;
 use crate::group::Cap;
 use crate::job::{Attempt, Brief, Claim, JobId, Lane, Reason};
-use crate::lifecycle::{Change, Location, attempt_to_keep};
+use crate::lifecycle::{Change, Location, attempt_to_keep, keeps_progress};
+use crate::progress::Shown;
 
 /// What must be known of an unfinished job to write a change to it.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +67,8 @@ pub(super) struct Left<'a> {
     pub(super) started: Option<Timestamp>,
     pub(super) message: Option<&'a str>,
     pub(super) code: Option<&'a str>,
+    /// How far it came.
+    pub(super) came: Option<&'a Shown>,
 }
 
 /// Where an unfinished job is: exactly one of the three.
@@ -91,7 +94,10 @@ pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &L
         Location::History => {
             finish(tx, job, change, report)?;
         }
-        Location::Gone => forget(tx, job)?,
+        Location::Gone => {
+            forget(tx, job)?;
+            forget_beside(tx, job.id)?;
+        }
         Location::Ready(lane) => {
             // A place in the lane is given when a job first comes into it, and kept from then on.
             let seq = if job.due.is_some() { next_seq(tx, 1)? } else { job.seq };
@@ -112,6 +118,7 @@ pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &L
         let attempt = Attempt {
             number: attempt,
             claim,
+            executor: None,
             started,
             ended: Some(tx.now),
             reason: change.reason,
@@ -135,6 +142,8 @@ fn tell_last(tx: &mut Tx<'_>, live: &Live<'_>, change: &Change, left: &Left<'_>)
         job.error = left.error.map(str::to_owned).or(job.error);
         job.error_message = left.message.map(str::to_owned).or(job.error_message);
         job.error_code = left.code.map(str::to_owned).or(job.error_code);
+        let came = left.came.cloned().unwrap_or_default();
+        (job.progress, job.step) = (came.percent, came.step);
         tx.hint_last(Brief::ended(&job, change, tx.now));
     }
     Ok(())
@@ -178,6 +187,7 @@ fn update(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Left<'_>, spot:
 
 /// Moves a job to the history, if it is (still) held by that claim and a cancel is as far as it was. Says whether.
 pub(super) fn finish(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Left<'_>) -> Result<bool, Fault> {
+    let came = report.came.filter(|_| keeps_progress(change));
     let finished = tx.connection.prepare_cached(sql!("finish"))?.execute(params![
         bytes(&job.id.0),
         change.priority.code(),
@@ -195,6 +205,8 @@ pub(super) fn finish(tx: &Tx<'_>, job: &Live<'_>, change: &Change, report: &Left
         job.cancelling,
         report.message,
         report.code,
+        came.map(|came| came.percent),
+        came.and_then(|came| came.step.as_deref()),
     ])?;
     if finished > 0 {
         forget(tx, job)?;
@@ -207,6 +219,14 @@ fn forget(tx: &Tx<'_>, job: &Live<'_>) -> Result<(), Fault> {
     tx.connection
         .prepare_cached(sql!("forget_live"))?
         .execute([bytes(&job.id.0)])?;
+    Ok(())
+}
+
+/// What is kept beside a job goes with it.
+fn forget_beside(tx: &Tx<'_>, id: JobId) -> Result<(), Fault> {
+    for sql in [sql!("forget_log"), sql!("forget_attempts")] {
+        tx.connection.prepare_cached(sql)?.execute([bytes(&id.0)])?;
+    }
     Ok(())
 }
 
@@ -254,9 +274,7 @@ pub(super) fn write_ended(tx: &mut Tx<'_>, found: &Found, change: &Change) -> Re
         streams::enter(tx, job.stream(lane), seq, job.id)?;
         tx.ready(job.task);
     } else {
-        for sql in [sql!("forget_log"), sql!("forget_attempts")] {
-            tx.connection.prepare_cached(sql)?.execute([bytes(&found.job.id.0)])?;
-        }
+        forget_beside(tx, found.job.id)?;
     }
     tx.connection
         .prepare_cached(sql!("forget_history"))?

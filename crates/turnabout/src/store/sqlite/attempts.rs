@@ -39,6 +39,7 @@ pub(super) fn attempts(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Attempt>, Faul
                     executor: uuid(row, 1)?,
                     number: row.get(2)?,
                 },
+                executor: row.get(9)?,
                 started: moment(row.get(3)?),
                 ended: Some(moment(row.get(4)?)),
                 reason: optional_code(row, 5, Reason::from_code)?,

@@ -5,12 +5,13 @@ use rusqlite::{OptionalExtension, params};
 use super::apply::{self, Left, Live};
 use super::fault::Fault;
 use super::hooks;
-use super::rows::{bytes, code, find, micros, moment, optional_code, uuid};
+use super::rows::{bytes, code, find_to_change, micros, moment, optional_code, uuid};
 use super::streams::{Entering, Key};
 use super::tx::Tx;
 use crate::clock::until;
 use crate::job::{JobId, Priority, Reason, State};
-use crate::lifecycle::{Event, Location, Policy, Standing, decide};
+use crate::lifecycle::{Event, Location, Policy, Standing, decide, words};
+use crate::progress::Shown;
 use crate::store::{Changed, Promoted, Which};
 
 pub(super) fn change(tx: &mut Tx<'_>, which: Which, event: Event) -> Result<Vec<Changed>, Fault> {
@@ -36,17 +37,26 @@ fn expired(tx: &Tx<'_>, limit: u32) -> Result<Vec<JobId>, Fault> {
 
 /// Reads a job, decides, and writes what was decided. None: there is no such job.
 pub(super) fn change_one(tx: &mut Tx<'_>, id: JobId, event: &Event, policy: &Policy) -> Result<Option<Changed>, Fault> {
-    let Some(found) = find(tx.connection, id)? else {
+    let Some(found) = find_to_change(tx.connection, id)? else {
         return Ok(None);
     };
-    let outcome = decide(&found.job.standing(), event, policy, 0.0);
+    let outcome = decide(&found.job.standing(), event, &found.job.policy(*policy), 0.0);
     if let Ok(change) = &outcome {
         hooks::note_change(tx, &found.job, change)?;
         if found.ended {
             apply::write_ended(tx, &found, change)?;
         } else {
+            let words = words(found.job.state, change);
+            let came = Shown {
+                percent: found.job.progress,
+                step: found.job.step.clone(),
+            };
             let left = Left {
                 started: found.job.started,
+                error: words.as_ref().map(|(error, _)| *error),
+                message: words.as_ref().and_then(|(_, described)| described.message.as_deref()),
+                code: words.as_ref().and_then(|(_, described)| described.code.as_deref()),
+                came: Some(&came),
                 ..Left::default()
             };
             apply::write(tx, &Live::from(&found), change, &left)?;

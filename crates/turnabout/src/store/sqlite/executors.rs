@@ -80,6 +80,10 @@ pub(super) fn register(
             micros(tx.now),
         ],
     )?;
+    tx.connection.execute(
+        sql!("register_name"),
+        params![bytes(&executor.incarnation), executor.name, micros(tx.now)],
+    )?;
     let mut publish = tx.connection.prepare_cached(sql!("publish"))?;
     for task in tasks {
         let known = self::tasks(tx, Some(&task.name))?.pop();
@@ -138,9 +142,11 @@ pub(super) fn is_registered(tx: &Tx<'_>, executor: Uuid) -> Result<bool, Fault> 
 
 pub(super) fn heartbeat(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<Beat, Fault> {
     let connection = tx.connection;
-    let draining: Option<bool> = connection
+    let told: Option<(bool, bool)> = connection
         .prepare_cached(sql!("beat"))?
-        .query_row(params![bytes(&executor), beat, micros(tx.now)], |row| row.get(0))
+        .query_row(params![bytes(&executor), beat, micros(tx.now)], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
         .optional()?;
     let held = connection
         .prepare_cached(sql!("held_by"))?
@@ -153,10 +159,11 @@ pub(super) fn heartbeat(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<Be
         .query_map([], |row| Ok((uuid(row, 0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
     Ok(Beat {
-        alive: draining.is_some(),
+        alive: told.is_some(),
         held,
         peers,
-        draining: draining == Some(true),
+        draining: told.is_some_and(|(draining, _)| draining),
+        dismissed: told.is_some_and(|(_, dismissed)| dismissed),
     })
 }
 

@@ -31,6 +31,14 @@ impl Overview for SqliteStore {
         .await
     }
 
+    async fn dismiss(&self, executor: Uuid) -> Result<bool> {
+        self.write("dismissing an executor", move |tx| {
+            let mut statement = tx.connection.prepare_cached(sql!("dismiss"))?;
+            Ok(statement.execute([bytes(&executor)])? > 0)
+        })
+        .await
+    }
+
     async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>> {
         let whose = whose.clone();
         self.read("adding up jobs", move |tx| sums(tx, &whose, since)).await

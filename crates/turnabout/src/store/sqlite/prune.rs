@@ -11,6 +11,7 @@ use super::rows::{self, micros};
 use super::tx::Tx;
 use crate::hook::{Hook, OWED_KEPT};
 use crate::job::Job;
+use crate::store::NAMES_KEPT;
 
 /// So many jobs are forgotten in one transaction.
 pub(super) const PRUNED_AT_ONCE: u32 = 5_000;
@@ -45,6 +46,9 @@ pub(super) fn prune(tx: &mut Tx<'_>) -> Result<u64, Fault> {
     }
     if let Some(end) = before(tx, ACCOUNT_KEPT) {
         tx.connection.prepare_cached(sql!("prune_accounts"))?.execute([end])?;
+    }
+    if let Some(end) = before(tx, NAMES_KEPT) {
+        tx.connection.prepare_cached(sql!("prune_names"))?.execute([end])?;
     }
     tx.connection.prepare_cached(sql!("prune_reports"))?.execute([])?;
     // Each row of this pragma is a page given back; unread, it would stop at the first.

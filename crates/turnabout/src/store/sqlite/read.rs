@@ -31,6 +31,9 @@ pub(super) fn list(tx: &mut Tx<'_>, filter: &Filter) -> Result<Vec<Job>, Fault> 
     }
     jobs.sort_unstable_by_key(|job| std::cmp::Reverse(job.id));
     jobs.truncate(filter.limit as usize);
+    if filter.brief {
+        jobs.iter_mut().for_each(Job::shorten);
+    }
     Ok(jobs)
 }
 

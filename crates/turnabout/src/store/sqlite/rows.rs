@@ -88,6 +88,14 @@ pub(super) struct Found {
     pub(super) ended: bool,
 }
 
+/// A job by its id, unfinished or ended, for whoever changes it: what its executor is called is nothing to them.
+pub(super) fn find_to_change(connection: &Connection, id: JobId) -> Result<Option<Found>, Fault> {
+    Ok(find(connection, id)?.map(|mut found| {
+        found.job.executor = None;
+        found
+    }))
+}
+
 /// A job by its id, unfinished or ended.
 pub(super) fn find(connection: &Connection, id: JobId) -> Result<Option<Found>, Fault> {
     let key = [bytes(&id.0)];
@@ -151,5 +159,6 @@ pub(super) fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
         step: row.get(31)?,
         subject: row.get(32)?,
         prepared: row.get(33)?,
+        executor: row.get(34)?,
     })
 }

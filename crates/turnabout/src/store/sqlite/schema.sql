@@ -60,7 +60,14 @@ CREATE TABLE executor (
     version     TEXT    NOT NULL,
     beat        INTEGER NOT NULL,
     seen        INTEGER NOT NULL DEFAULT 0,
-    draining    INTEGER NOT NULL DEFAULT 0
+    draining    INTEGER NOT NULL DEFAULT 0,
+    dismissed   INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE executor_name (
+    incarnation BLOB    NOT NULL PRIMARY KEY,
+    name        TEXT    NOT NULL,
+    since       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE feed (
@@ -181,7 +188,9 @@ CREATE TABLE job_history (
     error         TEXT,
     result        TEXT,
     error_message TEXT,
-    error_code    TEXT
+    error_code    TEXT,
+    percent       INTEGER,
+    step          TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX history_by_end ON job_history (finished);

@@ -1,6 +1,5 @@
 //! What executors write about jobs that they hold: start marks, and what became of attempts.
 
-use jiff::SignedDuration;
 use rusqlite::{CachedStatement, OptionalExtension, params};
 use uuid::Uuid;
 
@@ -12,7 +11,7 @@ use super::{hooks, report, settings};
 use crate::hook;
 use crate::job::{Claim, JobId, State};
 use crate::lifecycle::Location;
-use crate::store::{Settle, Settled};
+use crate::store::{Settle, Settled, Start};
 
 /// A job that is held by the claim that was named.
 struct Held {
@@ -55,13 +54,15 @@ pub(super) fn was_ended_by(tx: &Tx<'_>, id: JobId, claim: Claim) -> Result<bool,
     ])?)
 }
 
-pub(super) fn start(
-    tx: &mut Tx<'_>,
-    executor: Uuid,
-    jobs: &[(JobId, i64, u32)],
-) -> Result<Vec<(JobId, Settled)>, Fault> {
+pub(super) fn start(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Start]) -> Result<Vec<(JobId, Settled)>, Fault> {
     let mut refused = Vec::new();
-    for &(id, number, attempts) in jobs {
+    for &Start {
+        id,
+        number,
+        attempts,
+        at,
+    } in jobs
+    {
         let claim = Claim { executor, number };
         match fence(tx, id, claim)? {
             Some(held) if !held.cancelling => {
@@ -70,7 +71,7 @@ pub(super) fn start(
                     bytes(&id.0),
                     State::Running.code(),
                     attempts,
-                    micros(tx.now)
+                    micros(at.min(tx.now))
                 ])?;
                 tx.changed(id);
             }
@@ -107,7 +108,7 @@ pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result
 
 /// Settles a job whose task may want to know.
 fn settle_with_hooks(tx: &mut Tx<'_>, executor: Uuid, job: &Settle) -> Result<Settled, Fault> {
-    let before = rows::find(tx.connection, job.id)?.filter(|found| !found.ended);
+    let before = rows::find_to_change(tx.connection, job.id)?.filter(|found| !found.ended);
     let settled = settle_one(tx, executor, job, false)?;
     if let Some(found) = before.filter(|_| settled == Settled::Done) {
         let owed = hook::owed_by(&found.job, job, !tx.retention.is_zero(), tx.now);
@@ -163,12 +164,10 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, keep: bool) -> Resu
     let report = Left {
         error: job.error.as_deref(),
         result: job.result.as_deref(),
-        started: job
-            .ran
-            .and_then(|ran| SignedDuration::try_from(ran).ok())
-            .and_then(|ran| tx.now.checked_sub(ran).ok()),
+        started: job.started.map(|started| started.min(tx.now)),
         message: job.described.message.as_deref(),
         code: job.described.code.as_deref(),
+        came: job.came.as_ref(),
     };
     if keep && apply::finish(tx, &live, &job.change, &report)? {
         report::forget(tx, job)?;

@@ -132,7 +132,13 @@ impl World {
     }
 
     /// Claims what the round asks for until it asks for nothing more.
-    pub(in crate::turn) fn claim(&mut self, mut round: Round) -> (Vec<Claimed>, Turns) {
+    pub(in crate::turn) fn claim(&mut self, round: Round) -> (Vec<Claimed>, Turns) {
+        let (jobs, _, turns) = self.claim_with_picks(round);
+        (jobs, turns)
+    }
+
+    /// As [`Self::claim`], and the picks that were made.
+    fn claim_with_picks(&mut self, mut round: Round) -> (Vec<Claimed>, Vec<Pick>, Turns) {
         for cap in round.caps(&self.settings) {
             let max = match &cap {
                 Cap::Group(group) => self.settings.group(group).max_running,
@@ -143,16 +149,17 @@ impl World {
         }
         let wanted: u32 = round.visits.iter().map(|v| v.wanted).sum();
         let bound = wanted as usize + 4 * round.visits.len() + 1;
-        let mut jobs: Vec<Claimed> = Vec::new();
+        let (mut jobs, mut asked): (Vec<Claimed>, Vec<Pick>) = (Vec::new(), Vec::new());
         for _ in 0..bound {
             let picks = round.picks();
             if picks.is_empty() {
-                return (jobs, round.end());
+                return (jobs, asked, round.end());
             }
             check_caps(&picks, &round.free);
             let got: Vec<Claimed> = picks.iter().flat_map(|pick| self.pick(pick)).collect();
             round.took(&picks, &got);
             jobs.extend(got);
+            asked.extend(picks);
         }
         panic!("a round goes on after {bound} claims");
     }
@@ -160,6 +167,12 @@ impl World {
     pub(in crate::turn) fn take(&mut self, turns: Turns, want: u32) -> (Vec<Claimed>, Turns) {
         let round = self.begin(turns, want);
         self.claim(round)
+    }
+
+    /// As [`Self::take`], and the picks that were made.
+    pub(in crate::turn) fn take_with_picks(&mut self, turns: Turns, want: u32) -> (Vec<Claimed>, Vec<Pick>, Turns) {
+        let round = self.begin(turns, want);
+        self.claim_with_picks(round)
     }
 
     fn pick(&mut self, pick: &Pick) -> Vec<Claimed> {

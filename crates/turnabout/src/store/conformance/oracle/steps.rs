@@ -192,9 +192,9 @@ impl Oracle {
         ]);
         let pair = &self.pairs[pair];
         let mut settle = pair.model.outcome(&held.job, event, false);
-        settle.ran = settle.ran.map(|_| moment);
+        settle.started = settle.started.map(|now| crate::clock::before(now, moment));
         let again = Settle {
-            ran: settle.ran,
+            started: settle.started,
             ..pair.model.outcome(&held.job, event, true)
         };
         let model = pair.model.settle(settle.clone()).await;

@@ -7,10 +7,10 @@
 with given as materialized (
     select d.*, case when d.fresh then nextval('turnabout.job_seq') end as place
     from unnest($3::uuid[], $4::bigint[], $5::boolean[], $6::smallint[], $7::smallint[], $8::smallint[], $9::int[],
-        $10::int[], $11::int[], $12::smallint[], $13::text[], $14::double precision[], $15::double precision[],
+        $10::int[], $11::int[], $12::smallint[], $13::text[], $14::double precision[], $15::timestamptz[],
         $16::boolean[], $17::text[], $18::text[], $19::int[])
         as d (id, claim, cancelling, state, reason, lane, attempts, interruptions, losses, priority, error, delay,
-            ran, fresh, message, code, attempt)
+            began, fresh, message, code, attempt)
 ),
 back as (
     update turnabout.job j
@@ -31,7 +31,7 @@ back as (
     where j.id = any (array[d.id]) and j.executor is not distinct from $1 and j.claim is not distinct from d.claim
         and j.cancelling = d.cancelling
     returning j.id, j.queue, j."group", j.lane, j.task, j.seq, j.due, d.claim, d.attempt, d.reason, d.error, d.message,
-        d.code, d.ran
+        d.code, d.began
 ),
 arrived as (
     insert into turnabout.arrival (queue, "group", lane, task, first)
@@ -46,9 +46,9 @@ kept as (
     insert into turnabout.job_attempt (job, n, attempt, executor, claim, started, ended, reason, error, error_message,
         error_code)
     select b.id, coalesce((select max(a.n) from turnabout.job_attempt a where a.job = b.id), 0) + 1, b.attempt, $1, b.claim,
-        t.now - make_interval(secs => b.ran), t.now, b.reason, b.error, b.message, b.code
+        least(b.began, t.now), t.now, b.reason, b.error, b.message, b.code
     from back b, (select coalesce($2, clock_timestamp()) as now) t
-    where b.attempt is not null and b.ran is not null
+    where b.attempt is not null and b.began is not null
     returning job, n
 ),
 surplus as (

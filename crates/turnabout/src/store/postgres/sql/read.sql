@@ -2,7 +2,8 @@
 -- not count).
 select j.id, seq, submitted, due, expires, started, null::timestamptz as finished, j.executor, j.claim, parent, attempts,
     interruptions, losses, items, state, lane, priority, reason, cancelling, queue, "group", task, owner, unique_key,
-    args, meta, error, error_message, error_code, null as result, p.percent, p.step, subject, prepared
+    args, meta, error, error_message, error_code, null as result, p.percent, p.step, subject, prepared,
+    (select n.name from turnabout.executor_name n where n.incarnation = j.executor) as executor_name
 from turnabout.job j
     left join turnabout.progress p on p.job = j.id and p.executor = j.executor and p.claim = j.claim
 where j.id = any ($1)

@@ -3,5 +3,6 @@
 select h.id, 0::bigint as seq, submitted, null::timestamptz as due, expires, started, finished,
     executor, claim, parent, attempts, interruptions, losses, items, state, null::smallint as lane, priority, reason,
     false as cancelling, queue, "group", task, owner, unique_key, args, meta, error, error_message, error_code,
-    result, null::smallint as percent, null::text as step, subject, prepared
+    result, percent, step, subject, prepared,
+    (select n.name from turnabout.executor_name n where n.incarnation = h.executor) as executor_name
 from unnest($1::uuid[]) as d (id) join turnabout.job_history h on h.id = any (array[d.id])

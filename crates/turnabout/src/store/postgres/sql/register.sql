@@ -5,6 +5,10 @@ with now as (select coalesce($8, clock_timestamp()) as now),
 beat as (
     insert into turnabout.heartbeat (executor, number, seen) select $1, $7, now from now
     on conflict (executor) do update set seen = excluded.seen
+),
+called as (
+    insert into turnabout.executor_name (incarnation, name, since) select $1, $2, now from now
+    on conflict (incarnation) do update set name = excluded.name
 )
 insert into turnabout.executor (incarnation, kind, name, slots, queues, tasks, version, since)
 select $1, $9, $2, $3, $4, $5, $6, now from now

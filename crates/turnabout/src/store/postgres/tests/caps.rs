@@ -3,7 +3,7 @@
 use super::*;
 use crate::group::GroupSettings;
 use crate::job::Claimed;
-use crate::store::Setting;
+use crate::store::{Setting, Start};
 
 cases![
     what_else_is_set_leaves_the_count_alone,
@@ -31,7 +31,7 @@ fn finish(exec: &Exec, job: &Claimed) -> String {
 
 async fn running(store: &PostgresStore, exec: &mut Exec) -> Vec<Claimed> {
     let jobs = exec.take(9).await;
-    let marks = jobs.iter().map(|job| (job.id, job.number, 1)).collect();
+    let marks = jobs.iter().map(|job| Start::of(job, store.clock().now())).collect();
     let refused = store.start(exec.incarnation, marks).await.expect("start works");
     assert!(refused.is_empty());
     jobs

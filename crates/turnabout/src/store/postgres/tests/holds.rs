@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::lifecycle::Event;
+use crate::store::Start;
 
 cases![
     a_claim_stays_on_its_page,
@@ -57,7 +58,7 @@ async fn jobs_that_run_are_not_among_the_ready_ones(place: &Place) {
         removed(&plan[0]["Plan"])
     };
     assert_eq!(passed().await, 50, "they are, as long as they have only been taken");
-    let marks = taken.iter().map(|job| (job.id, job.number, 1)).collect();
+    let marks = taken.iter().map(|job| Start::of(job, store.clock().now())).collect();
     let refused = store.start(exec.incarnation, marks).await.expect("start works");
     assert!(refused.is_empty());
     assert_eq!(passed().await, 0);

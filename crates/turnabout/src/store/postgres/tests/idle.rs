@@ -37,7 +37,6 @@ async fn a_submit_by_sql_wakes_an_idle_executor(place: &Place) {
     let executor = Executor::new(&jobs)
         .task(nothing)
         .lease(Duration::from_mins(10), Duration::from_hours(1))
-        .wake_up(Duration::from_hours(1))
         .start()
         .await
         .expect("it starts");

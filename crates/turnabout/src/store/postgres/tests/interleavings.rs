@@ -109,7 +109,7 @@ impl One {
             }
             8 if !self.hand.is_empty() => {
                 let job = &self.hand[self.rng.usize(..self.hand.len())];
-                let marks = vec![(job.id, job.number, job.attempts + 1)];
+                let marks = vec![crate::store::Start::of(job, self.store.clock().now())];
                 self.store
                     .start(self.exec.incarnation, marks)
                     .await

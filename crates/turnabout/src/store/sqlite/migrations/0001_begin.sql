@@ -126,7 +126,9 @@ CREATE TABLE job_history (
     error         TEXT,
     result        TEXT,
     error_message TEXT,
-    error_code    TEXT
+    error_code    TEXT,
+    percent       INTEGER,
+    step          TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX history_by_group ON job_history ("group");
@@ -211,7 +213,15 @@ CREATE TABLE executor (
     version     TEXT    NOT NULL,
     beat        INTEGER NOT NULL,
     seen        INTEGER NOT NULL DEFAULT 0,
-    draining    INTEGER NOT NULL DEFAULT 0
+    draining    INTEGER NOT NULL DEFAULT 0,
+    dismissed   INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+-- What executors are called, also those that have left: jobs and attempts name an incarnation. Forgotten a year after.
+CREATE TABLE executor_name (
+    incarnation BLOB    NOT NULL PRIMARY KEY,
+    name        TEXT    NOT NULL,
+    since       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- What executors publish of their tasks, for those who submit without the code. Durations are microseconds.

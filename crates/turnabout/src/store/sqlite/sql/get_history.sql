@@ -1,6 +1,7 @@
 -- A job that has ended, by the primary key, with the same columns as get_live.sql. Reads only.
 SELECT id, task, "group", owner, queue, priority, state, reason, 0, NULL, seq, NULL, executor, claim, attempts,
        interruptions, losses, items, submitted, expires, started, finished, parent, unique_key, meta, args, error,
-       result, error_message, error_code, NULL, NULL, subject, prepared
+       result, error_message, error_code, percent, step, subject, prepared,
+       (SELECT name FROM executor_name AS n WHERE n.incarnation = job_history.executor)
 FROM job_history
 WHERE id = ?1

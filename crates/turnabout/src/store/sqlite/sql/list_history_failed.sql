@@ -2,6 +2,7 @@
 -- Walks `history_failed_by_id`. Reads only.
 SELECT id, task, "group", owner, queue, priority, state, reason, 0, NULL, seq, NULL, executor, claim, attempts,
        interruptions, losses, items, submitted, expires, started, finished, parent, unique_key, meta, args, error,
-       result, error_message, error_code, NULL, NULL, subject, prepared
+       result, error_message, error_code, percent, step, subject, prepared,
+       (SELECT name FROM executor_name AS n WHERE n.incarnation = job_history.executor)
 FROM job_history INDEXED BY history_failed_by_id
 WHERE state = 5 AND (?15 IS NULL OR executor = ?15) AND

@@ -1,7 +1,8 @@
--- The unfinished children of one job, that match list_filter.sql, which follows, with the columns of get_live.sql.
+-- The unfinished children of one job that match list_filter.sql, which follows, with the columns of get_live.sql.
 -- Walks `children`. Reads only.
 SELECT id, task, "group", owner, queue, priority, state, reason, cancelling, lane, seq, due, live.executor, live.claim,
        attempts, interruptions, losses, items, submitted, expires, started, NULL, parent, unique_key, meta, args, error,
-       result, error_message, error_code, percent, step, subject, prepared
+       result, error_message, error_code, percent, step, subject, prepared,
+       (SELECT name FROM executor_name AS n WHERE n.incarnation = live.executor)
 FROM live LEFT JOIN progress AS p ON p.job = id AND p.executor = live.executor AND p.claim = live.claim
 WHERE parent = ?14 AND (?15 IS NULL OR live.executor = ?15) AND

@@ -1,6 +1,7 @@
 //! Jobs' lives in brief, so that a fault here shows before the whole suite runs.
 
 use super::*;
+use crate::clock::before;
 use crate::group::Cap;
 use crate::hook::Hooks;
 use crate::job::Described;
@@ -68,7 +69,10 @@ impl Hand {
     pub(super) async fn start(&self, job: &crate::job::Claimed) {
         let refused = self
             .store
-            .start(self.executor, vec![(job.id, job.number, job.attempts + 1)])
+            .start(
+                self.executor,
+                vec![crate::store::Start::of(job, self.store.clock().now())],
+            )
             .await
             .expect("started");
         assert_eq!(refused, []);
@@ -94,8 +98,9 @@ impl Hand {
             error: None,
             described: Described::default(),
             hooks: Hooks::NONE,
-            ran: Some(Duration::from_secs(2)),
+            started: Some(before(self.store.clock().now(), Duration::from_secs(2))),
             reported: false,
+            came: None,
         };
         self.store.settle(self.executor, vec![settle]).await.expect("settled")[0]
     }
@@ -166,8 +171,9 @@ async fn a_job_runs_and_its_end_is_written_once() {
         error: None,
         described: Described::default(),
         hooks: Hooks::NONE,
-        ran: None,
+        started: None,
         reported: false,
+        came: None,
     };
     let lost = store.settle(hand.executor, vec![other]).await.expect("an answer");
     assert_eq!(lost, [Settled::Lost]);

@@ -3,7 +3,7 @@
 use super::life::{Hand, advance};
 use super::standby::{stand, taken};
 use super::*;
-use crate::store::Setting;
+use crate::store::{Setting, Start};
 
 /// How many things are wrong with the streams: each is counted by a query that should find nothing.
 const FAULTS: [(&str, &str); 8] = [
@@ -96,7 +96,7 @@ async fn streams_agree_with_jobs_whatever_happens() {
                     let event = random.choice(events).unwrap_or(Event::Succeed);
                     if random.bool() {
                         // Refused, if it is being cancelled.
-                        let marks = vec![(job.id, job.number, job.attempts + 1)];
+                        let marks = vec![Start::of(&job, store.clock().now())];
                         store.start(hand.executor, marks).await.expect("told");
                     }
                     hand.settle(&job, event, false).await;

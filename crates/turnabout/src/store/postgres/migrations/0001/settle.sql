@@ -4,7 +4,7 @@
 -- Ends a job that is held by this claim and is not being cancelled. Says whether it did. What it becomes is for the caller to
 -- say; `attempts` null: as recorded. By primary key. Writes nothing that others write meanwhile.
 create function turnabout.end_within(job uuid, executor uuid, claim bigint, state smallint, attempts integer,
-    result text, ran double precision, now timestamptz, keep boolean
+    result text, began timestamptz, now timestamptz, keep boolean
 ) returns boolean language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
@@ -21,7 +21,7 @@ begin
         insert into turnabout.job_history (id, submitted, expires, started, finished, executor, claim, parent, attempts,
             interruptions, losses, items, state, priority, reason, queue, "group", task, owner, unique_key, args, meta,
             error, error_message, error_code, result, subject, prepared)
-        values (done.id, done.submitted, done.expires, coalesce(now - make_interval(secs => ran), done.started), now,
+        values (done.id, done.submitted, done.expires, case when began is null then done.started else least(began, now) end, now,
             done.executor, done.claim, done.parent, coalesce(attempts, done.attempts), done.interruptions, done.losses,
             done.items, state, done.priority, null, done.queue, done."group", done.task, done.owner, done.unique_key,
             done.args, done.meta, done.error, done.error_message, done.error_code, result, done.subject, done.prepared);

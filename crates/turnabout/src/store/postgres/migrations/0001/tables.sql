@@ -82,7 +82,9 @@ create table turnabout.job_history (
     error         text,
     error_message text,
     error_code    text,
-    result        text
+    result        text,
+    percent       smallint,                  -- how far it came, if it has not succeeded
+    step          text
 ) partition by range (id);
 -- Only who says `state >= 0`, which all are, may use it: on partitions that were empty when a plan was made it would look
 -- as cheap for an id as the primary key, and be walked from end to end.
@@ -145,6 +147,13 @@ create table turnabout.executor (
     tasks       text[] not null,
     version     text not null,
     draining    boolean not null default false,   -- an operator wants it to take no more jobs
+    dismissed   boolean not null default false,   -- and to end
+    since       timestamptz not null
+);
+-- What executors are called, also those that have left: jobs and attempts name an incarnation. Forgotten a year after.
+create table turnabout.executor_name (
+    incarnation uuid primary key,
+    name        text not null,
     since       timestamptz not null
 );
 create table turnabout.heartbeat (

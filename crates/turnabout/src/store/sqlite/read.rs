@@ -99,7 +99,7 @@ fn walk(
         filter.reason.map(Reason::code),
         filter.code,
         filter.parent.as_ref().map(|id| bytes(&id.0)),
-        filter.executor.as_ref().map(|id| bytes(id)),
+        filter.executor.as_ref().map(bytes),
         filter.attempts,
     ])?;
     while let Some(row) = rows.next()? {

@@ -274,8 +274,8 @@ section! {
         restartable: bool = true, live true;
         /// How long an attempt may take: as executor.time-limit unless given. "none": as long as it likes.
         time_limit: Inherit<Option<Duration>> = Inherit::Inherited, like "\"5 minutes\"", live true;
-        /// How long its jobs may wait until someone starts them, unless their submit says otherwise: as store.expires unless
-        /// given. "none": for ever.
+        /// How long its jobs may wait until someone starts them, unless their submit says otherwise: as `expires` for all tasks
+        /// unless given. "none": for ever.
         expires: Inherit<Option<Duration>> = Inherit::Inherited, like "\"1 hour\"";
         /// So many of its jobs run at a time at the most, over all executors and groups.
         max_running: Option<u32> = None, like "4", live true;

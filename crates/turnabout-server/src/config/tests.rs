@@ -268,6 +268,7 @@ fn every_line_of_the_reference_can_be_used_as_it_stands() {
         config.store.listen_url.take().is_some(),
         "a sample: there is no default"
     );
+    assert!(config.store.expires.take().is_some(), "a sample: there is no default");
     assert_eq!(config.store, defaults.store);
     assert_eq!(config.executor.lease, defaults.executor.lease);
     let named = [

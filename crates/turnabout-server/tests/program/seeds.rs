@@ -76,7 +76,7 @@ pub(crate) fn c37_d53_lists_are_brief_on_request_and_words_name_states(place: &P
 }
 
 pub(crate) fn c66_c21_d37_a_job_is_thrown_away_runs_once_or_expires(place: &Place) {
-    place.configure("[store]\nexpires = \"1 day\"\n[tasks.no]\ncommand = [\"false\"]\nexpires = \"none\"\n");
+    place.configure("expires = \"1 day\"\n[tasks.no]\ncommand = [\"false\"]\nexpires = \"none\"\n");
     let server = place.serve(&[]);
     let api = Caller::of(&server);
     let parked = api.submit(&json!({ "task": "no", "delay": "1 hour" }));

@@ -245,7 +245,11 @@ async fn change_each(
 ) -> Result<BulkOutcome, Problem> {
     let meant = narrow(app.jobs.list(), caller, &request.filter)?;
     let mut jobs = app.jobs.get_many(ids).await?;
-    jobs.retain(|job| caller.sees(job) && meant.includes(job) && bulk.allows(job.state));
+    // Whoever tidies up does not mean what is still to be done, unless they name states.
+    let tidies = bulk == Bulk::Delete && request.filter.state.is_none();
+    jobs.retain(|job| {
+        caller.sees(job) && meant.includes(job) && bulk.allows(job.state) && (!tidies || job.state.is_final())
+    });
     let mut outcome = BulkOutcome {
         matched: jobs.len() as u64,
         changed: 0,

@@ -108,6 +108,14 @@ impl Place {
         client.batch_execute(&sql).await.expect("the commands run");
     }
 
+    /// The server tidies up these tables only when it is told to: what it happens to be at would be measured as well.
+    async fn untidied(&self, client: &Client, tables: &[&str]) {
+        for table in tables {
+            let off = format!("alter table turnabout.{table} set (autovacuum_enabled = off)");
+            self.run(client, &off).await;
+        }
+    }
+
     /// A number.
     async fn number(&self, client: &Client, sql: &str) -> i64 {
         let sql = sql::in_schema(sql, &self.schema);

@@ -109,10 +109,7 @@ async fn hold_when_full(place: &Place, begin: impl AsyncFn(&Arc<PostgresStore>, 
     let store = place.open().await;
     let mut exec = executor(&store, &["work", "other"]).await;
     let client = place.client().await;
-    for table in TABLES {
-        let alone = format!("alter table turnabout.{table} set (autovacuum_enabled = off)");
-        place.run(&client, &alone).await;
-    }
+    place.untidied(&client, &TABLES).await;
     let days = "select turnabout.ensure_day(now(), 'job_log'), turnabout.ensure_day(now(), 'job_attempt')";
     place.run(&client, days).await;
     begin(&store, &client).await;

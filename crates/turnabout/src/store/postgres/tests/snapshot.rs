@@ -58,11 +58,8 @@ impl<'a> Measured<'a> {
         let client = place.client().await;
         let (store, name) = open(place).await;
         let exec = executor(&store, &["work"]).await;
-        // What it reads would be counted as well.
-        for table in ["job", "ring", "stream", "arrival", "hold", "heartbeat", "executor"] {
-            let off = format!("alter table turnabout.{table} set (autovacuum_enabled = off)");
-            place.run(&client, &off).await;
-        }
+        let tables = ["job", "ring", "stream", "arrival", "hold", "heartbeat", "executor"];
+        place.untidied(&client, &tables).await;
         Self {
             place,
             client,

@@ -12,6 +12,8 @@ cases![
     a_hundred_thousand_unknown_task_names_cost_other_groups_nothing,
 ];
 
+/// What a take reads and writes.
+const TAKEN_FROM: [&str; 5] = ["job", "arrival", "stream", "ring", "hold"];
 const GROUPS: usize = 10;
 /// Known jobs of each group, behind the others.
 const KNOWN: usize = 5;
@@ -38,6 +40,10 @@ async fn cost(place: &Place, store: &PostgresStore, exec: &mut Exec, queue: &str
     let first = exec.take_one().await;
     exec.release(&first).await;
     let client = place.client().await;
+    // Without what earlier ones left behind.
+    for table in TAKEN_FROM {
+        place.run(&client, &format!("vacuum analyze turnabout.{table}")).await;
+    }
     let version = place.number(&client, "select version from turnabout.settings").await;
     let me = exec.incarnation;
     let n = |item: &str| same(item, GROUPS);
@@ -81,6 +87,7 @@ async fn takes_what_it_knows(exec: &mut Exec) {
 async fn thirty_thousand_unknown_jobs_before_each_group_cost_no_more_than_three_hundred(place: &Place) {
     let store = place.open().await;
     let client = place.client().await;
+    place.untidied(&client, &TAKEN_FROM).await;
     let mut costs = Vec::new();
     for (queue, unknown) in [("few", 300), ("many", 30_000)] {
         let mut exec = executor_of(&store, queue, &["work"]).await;
@@ -98,14 +105,15 @@ async fn thirty_thousand_unknown_jobs_before_each_group_cost_no_more_than_three_
     }
     println!("pages of reserve and claim: {costs:?}");
     for (few, many) in costs[0].iter().zip(costs[1]) {
-        // Indexes are a level deeper, and that is all.
-        assert!(2 * many <= 3 * few, "{costs:?}");
+        // Indexes are a level deeper, and somebody else may hold a snapshot: that is all.
+        assert!(many <= 3 * few, "{costs:?}");
     }
 }
 
 async fn a_hundred_thousand_unknown_task_names_cost_other_groups_nothing(place: &Place) {
     let store = place.open().await;
     let client = place.client().await;
+    place.untidied(&client, &TAKEN_FROM).await;
     let mut exec = executor(&store, &["work"]).await;
     // The indexes are as deep from the beginning.
     let elsewhere = r#"insert into turnabout.job (id, submitted, lane, queue, "group", task, args)
@@ -135,7 +143,8 @@ async fn a_hundred_thousand_unknown_task_names_cost_other_groups_nothing(place: 
     println!("pages of reserve and claim: {costs:?}");
     for more in &costs[1..] {
         for (without, with) in costs[0].iter().zip(more) {
-            assert!(2 * with <= 3 * without, "{costs:?}");
+            // Stepping over them would be thousands of pages; a snapshot that somebody else holds is some dozens.
+            assert!(*with <= 3 * without, "{costs:?}");
         }
     }
     takes_what_it_knows(&mut exec).await;

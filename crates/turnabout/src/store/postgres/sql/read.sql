@@ -5,5 +5,8 @@ select j.id, seq, submitted, due, expires, started, null::timestamptz as finishe
     args, meta, error, error_message, error_code, null as result, p.percent, p.step, subject, prepared,
     (select n.name from turnabout.executor_name n where n.incarnation = j.executor) as executor_name
 from turnabout.job j
-    left join turnabout.progress p on p.job = j.id and p.executor = j.executor and p.claim = j.claim
+    -- One by one (`offset 0`): a plan made while there is none would read all of them, and be kept.
+    left join lateral (
+        select * from turnabout.progress p where p.job = j.id and p.executor = j.executor and p.claim = j.claim offset 0
+    ) p on true
 where j.id = any ($1)

@@ -170,6 +170,7 @@ async fn measure(client: &Client, statements: Vec<Prepared>, limit: u64) -> Vec<
         }
         println!("{}: {least} pages", statement.name);
         if least > limit {
+            println!("{}", statement.explain(client).await);
             wrong.push((statement.name, least));
         }
     }

@@ -1,10 +1,11 @@
 // One group: its jobs, its share, its waits, and what is set for it. For those who see one group alone, this is home.
 
-import { h } from "../view.js";
+import { h, redraw } from "../view.js";
 import { get, maybe, part, send } from "../api.js";
 import { ask, attempt } from "../dialog.js";
 import { term } from "../filter.js";
 import { ago, brief, count, duration, percent } from "../format.js";
+import { Search } from "../search.js";
 import { mayChange, mayOperate, me, seesAll } from "../session.js";
 import { beyond, button, card, empty, facts, link, mark, progress, share as bar, state, to } from "../parts.js";
 import { limit } from "./task.js";
@@ -47,17 +48,25 @@ export function group(name) {
   let shares = null;
   /** @type {import("../types").Job[]} */
   let recent = [];
+  const search = new Search(15);
   /** @type {import("../types").Summary | null} */
   let summary = null;
   const look = async (/** @type {AbortSignal} */ signal) => {
     group = seesAll() || name === me().group ? await maybe(`groups/${part(name)}`, {}, signal) : null;
     foreign = group === null;
     if (foreign) return;
-    const [all, page, sums] = await Promise.all([maybe("shares", { minutes: 10, limit: 1000, search: name }, signal),
-      get("jobs", { group: name, limit: 15 }, signal), get("summary", { group: name }, signal)]);
+    const [all, sums] = await Promise.all([maybe("shares", { minutes: 10, limit: 1000, search: name }, signal), get("summary", { group: name }, signal)]);
     shares = all;
     share = all?.groups.find((/** @type {any} */ one) => one.group === name) ?? null;
-    [recent, summary] = [page.jobs, sums];
+    summary = sums;
+    redraw();
+    if (!search.rests) {
+      const shown = recent.length > 0;
+      recent = (await search.find({ group: name }, null, signal, shown ? null : (found) => {
+        recent = found.jobs;
+        redraw();
+      })).jobs;
+    }
   };
   const again = () => void look(new AbortController().signal).catch(() => {});
   const pause = async (/** @type {boolean} */ paused) => {

@@ -5,6 +5,7 @@ import { get } from "../api.js";
 import { change } from "../bulk.js";
 import { STATES, meaning, term, terms, toggled, without } from "../filter.js";
 import { age, brief, count, duration, many, since } from "../format.js";
+import { Search } from "../search.js";
 import { mayChange, seesAll } from "../session.js";
 import { button, empty, icon, link, progress, state, table, to } from "../parts.js";
 import { testJobs } from "./submit.js";
@@ -12,7 +13,6 @@ import { testJobs } from "./submit.js";
 /** @typedef {import("../types").Job} Job */
 
 const PAGE = 100;
-
 /** @param {import("../app.js").Route} route @returns {import("../app.js").Page} */
 export function jobs(route) {
   const text = route.query.get("q") ?? "";
@@ -27,16 +27,20 @@ export function jobs(route) {
   /** @type {Set<string>} */
   const picked = new Set();
   let everything = false;
+  const search = new Search(PAGE);
 
   const look = async (/** @type {AbortSignal} */ signal) => {
     if (wrong) return;
-    if (picked.size > 0 && page) {
-      // What was picked must not move away: the same jobs again, as they are now.
+    if (page && page.jobs.length > 0 && (picked.size > 0 || search.rests)) {
+      // What was picked must not move away, and what was costly to find is kept for a while: the same jobs, as they are now.
       const ids = page.jobs.map((job) => job.id).join(",");
-      page = { ...page, jobs: (await get("jobs", { ids, limit: PAGE }, signal)).jobs };
+      page = { ...page, jobs: (await get("jobs", { ids, limit: PAGE, brief: true }, signal)).jobs };
     } else {
       const before = cursors[cursors.length - 1];
-      page = await get("jobs", { ...query, limit: PAGE, ...(before ? { before } : {}) }, signal);
+      page = await search.find(query, before ?? null, signal, page ? null : (found) => {
+        page = found;
+        redraw();
+      });
     }
     redraw();
     // Counting costs more than a page, so that it comes after it, and not as often.
@@ -162,7 +166,8 @@ export function jobs(route) {
         } })), selection()),
     !mayChange() && h("p", { class: "total" }, total()),
     !wrong && !page && h("div", { class: "skeleton" }),
-    page && page.jobs.length === 0 && cursors.length === 1 && (text
+    search.going && h("p", { class: "muted", role: "status" }, "Looking through older jobs …"),
+    page && page.jobs.length === 0 && !search.going && cursors.length === 1 && (text
       ? empty("No job matches", "Take a filter away, or look at all jobs.", button("Show all jobs", () => filter("")))
       : empty("There are no jobs yet", "Submit one by the API, the command line or a library; or a test job from here.",
         mayChange() && button("Submit a test job", () => void testJobs(again), { kind: "primary", icon: "play" }))),

@@ -48,6 +48,7 @@ static FILES: LazyLock<HashMap<&'static str, File>> = LazyLock::new(|| {
         "json.js",
         "live.js",
         "parts.js",
+        "search.js",
         "session.js",
         "view.js",
         "pages/audit.js",

@@ -152,7 +152,7 @@ async fn read(app: &Inner) -> Result<String, Problem> {
 /// The numbers of the store, which are the same wherever one asks.
 async fn stored(app: &Inner, text: &mut Text) -> Result<(), Problem> {
     let everyone = Whose::default();
-    let (sums, executors) = tokio::try_join!(app.jobs.summary(&everyone, MINUTE), app.jobs.executors())?;
+    let (sums, executors) = tokio::try_join!(app.task_sums(&everyone, MINUTE), app.jobs.executors())?;
     text.head(
         "turnabout_items_per_minute",
         "Units of work of jobs that have ended within the last minute, by task and final state",

@@ -23,6 +23,8 @@ pub struct List {
     pub(super) filter: Filter,
     /// Whose jobs are seen.
     scope: Option<Scope>,
+    /// How many jobs are looked at for one page.
+    looks: Option<u32>,
 }
 
 /// One page of a list.
@@ -44,6 +46,7 @@ impl List {
             jobs,
             filter,
             scope: None,
+            looks: None,
         }
     }
 
@@ -165,6 +168,14 @@ impl List {
         self
     }
 
+    /// For a page, looks at about so many jobs that are not asked for, and no more: where few match among many, a page may have
+    /// fewer jobs than its limit, or none, and [`Page::next`] says where to go on. Unless this is said, it looks until the
+    /// page is full.
+    pub fn looks(mut self, looks: u32) -> Self {
+        self.looks = Some(looks);
+        self
+    }
+
     /// How many there are on all pages together, counted up to `limit`.
     pub async fn count(mut self, limit: u32) -> Result<u64> {
         if !self.narrow()? {
@@ -222,14 +233,20 @@ impl List {
             });
         }
         // One more than asked for tells whether there is a next page.
-        let filter = Filter {
+        let mut filter = Filter {
             limit: limit + 1,
             ..self.filter
         };
-        let mut jobs = self.jobs.store().list(&filter).await?;
+        let store = self.jobs.store();
+        let mut end = None;
+        if let Some(looks) = self.looks.filter(|_| !filter.is_plain()) {
+            end = store.depth(&filter, looks).await?;
+            filter.from = end;
+        }
+        let mut jobs = store.list(&filter).await?;
         let more = jobs.len() > limit as usize;
         jobs.truncate(limit as usize);
-        let next = jobs.last().filter(|_| more).map(|job| job.id);
+        let next = jobs.last().filter(|_| more).map(|job| job.id).or(end);
         Ok(Page { jobs, next })
     }
 }

@@ -61,6 +61,8 @@ pub struct Filter {
     pub attempts: Option<u32>,
     /// Older than this one: the cursor of the next page.
     pub before: Option<JobId>,
+    /// Not older than this one: where a walk ends that may not go on for long.
+    pub from: Option<JobId>,
     /// How many at the most.
     pub limit: u32,
     /// Whether arguments and results are left out.
@@ -84,6 +86,7 @@ impl Filter {
             && self.since.is_none_or(|since| job.submitted >= since)
             && self.until.is_none_or(|until| job.submitted < until)
             && self.before.is_none_or(|before| job.id < before)
+            && self.from.is_none_or(|from| job.id >= from)
             && (self.reason.is_none() || self.reason == job.reason)
             && (self.parent.is_none() || self.parent == job.parent)
             && self
@@ -101,7 +104,40 @@ impl Filter {
         let ceiling = self
             .until
             .map(|until| JobId::floor(crate::clock::after(until, ID_AHEAD)));
-        (floor, ceiling.into_iter().chain(self.before).min())
+        (
+            floor.into_iter().chain(self.from).max(),
+            ceiling.into_iter().chain(self.before).min(),
+        )
+    }
+
+    /// Whether it may ask for ended jobs, or for unfinished ones.
+    pub(crate) fn wants(&self, ended: bool) -> bool {
+        self.states.is_empty() || self.states.iter().any(|state| state.is_final() == ended)
+    }
+
+    /// Whether it asks for failed jobs of all groups, which have an index of their own.
+    pub(crate) fn wants_failed(&self) -> bool {
+        self.states == [State::Failed] && self.group.is_none()
+    }
+
+    /// Whether a list finds what matches in one place, without a look at what does not.
+    pub(crate) fn is_plain(&self) -> bool {
+        let Self {
+            before,
+            from,
+            limit,
+            brief,
+            ..
+        } = *self;
+        *self
+            == Self {
+                before,
+                from,
+                limit,
+                brief,
+                parent: self.parent,
+                ..Self::default()
+            }
     }
 }
 
@@ -257,6 +293,9 @@ pub trait Overview {
 
     /// Jobs that match, newest first.
     async fn list(&self, filter: &Filter) -> Result<Vec<Job>>;
+
+    /// The job before which a list looks at so many others, or twice as many: none, if there are not so many to look at.
+    async fn depth(&self, filter: &Filter, looks: u32) -> Result<Option<JobId>>;
 
     /// How many jobs match, up to the filter's limit.
     async fn count(&self, filter: &Filter) -> Result<u64>;

@@ -55,9 +55,15 @@ pub(in super::super) async fn list(
     }
     let list = narrow(app.jobs.list(), &caller, &query)?;
     let count = if query.count {
-        Some(count(list.clone().count(COUNTED + 1).await?))
+        let question = format!("{list:?}");
+        Some(count(app.count(question, list.clone(), COUNTED + 1).await?))
     } else {
         None
+    };
+    let list = match query.looks {
+        Some(0) => return Err(Problem::invalid("looks", "at least one job is looked at")),
+        Some(looks) => list.looks(looks),
+        None => list,
     };
     let page = if query.brief { list.brief().await? } else { list.await? };
     Ok(Json(JobPage {
@@ -144,7 +150,11 @@ pub(in super::super) async fn bulk(
 /// Whether a request makes sense, and what it asks for.
 fn check(request: &BulkRequest) -> Result<Bulk, Problem> {
     let query = &request.filter;
-    for (field, said) in [("limit", query.limit.is_some()), ("count", query.count)] {
+    for (field, said) in [
+        ("limit", query.limit.is_some()),
+        ("count", query.count),
+        ("looks", query.looks.is_some()),
+    ] {
         if said {
             return Err(Problem::invalid(
                 field,

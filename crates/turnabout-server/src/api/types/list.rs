@@ -80,6 +80,12 @@ pub(crate) struct ListQuery {
     /// Also count how many there are on all pages together (up to a limit).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) count: bool,
+    /// Look at about so many jobs for this page, and no more. Where few match among many, a page may then have fewer jobs than its
+    /// limit, or none, and yet a `next`. Unless this is said, it looks until the page is full.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    #[param(minimum = 1)]
+    pub(crate) looks: Option<u32>,
     /// Without arguments and results, which may be large: they are null then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) brief: bool,

@@ -310,6 +310,10 @@ impl Overview for Counting {
         self.call("list", self.inner.list(filter)).await
     }
 
+    async fn depth(&self, filter: &Filter, looks: u32) -> Result<Option<JobId>> {
+        self.call("depth", self.inner.depth(filter, looks)).await
+    }
+
     async fn counts(&self) -> Result<Counts> {
         self.call("counts", self.inner.counts()).await
     }

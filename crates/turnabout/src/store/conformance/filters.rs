@@ -66,6 +66,57 @@ async fn lists_look_into_subjects_and_times_and_can_be_counted(world: &World) {
     assert_eq!(world.store.count(&few).await.expect("it works"), 3, "up to a limit");
 }
 
+/// Few that match among many: each page looks at some jobs, and all pages together find what one without bounds does.
+async fn a_page_that_may_not_look_for_long_says_where_to_go_on(world: &World) {
+    let mut exec = world.executor().await;
+    let jobs = Jobs::on(world.store.clone());
+    for n in 0..40 {
+        let new = NewJob {
+            subject: (n % 13 == 5).then(|| "rare".to_owned()),
+            ..job(["a", "b"][n % 2])
+        };
+        world.add(new).await;
+        world.advance(Duration::from_secs(1));
+        if n % 3 == 0 {
+            let taken = exec.take_one().await;
+            let event = if n % 2 == 0 { Event::Succeed } else { Event::FailForGood };
+            exec.run(&taken, event).await;
+        }
+    }
+    let rare = jobs.list().subject("rare").limit(2);
+    for (list, bounded) in [
+        (rare.clone(), true),
+        (rare.clone().group("b"), true),
+        (rare.state(State::Waiting), true),
+        (jobs.list().state(State::Failed).code("none").limit(2), true),
+        (jobs.list().state(State::Failed).limit(2), true),
+        (jobs.list().limit(30), false),
+    ] {
+        let (mut expected, mut found, mut empty) = (Vec::new(), Vec::new(), 0);
+        for (looks, all) in [(None, &mut expected), (Some(3), &mut found)] {
+            let mut before = None;
+            loop {
+                let mut list = list.clone();
+                list = looks.map_or(list.clone(), |looks| list.looks(looks));
+                list = before.map_or(list.clone(), |before| list.before(before));
+                let page = list.await.expect("it works");
+                empty += u32::from(page.jobs.is_empty());
+                all.extend(page.jobs.iter().map(|job| job.id));
+                before = page.next;
+                if before.is_none() {
+                    break;
+                }
+            }
+        }
+        assert_eq!(found, expected);
+        assert_eq!(
+            empty > 1,
+            bounded && found.len() < 6,
+            "{found:?}, {empty} pages were empty"
+        );
+    }
+}
+
 async fn lists_ask_for_reasons_codes_parents_executors_and_attempts(world: &World) {
     let mut exec = world.executor().await;
     let parent = JobId::new();
@@ -279,6 +330,7 @@ async fn c66_jobs_that_wait_are_deleted_in_bulk_where_that_is_said(world: &World
 }
 
 cases!(
+    a_page_that_may_not_look_for_long_says_where_to_go_on,
     lists_ask_for_reasons_codes_parents_executors_and_attempts,
     c37_a_brief_list_has_no_arguments_and_no_results,
     d53_words_name_sets_of_states,

@@ -37,6 +37,24 @@ impl Tables {
         jobs
     }
 
+    /// Where a list is after so many looks at unfinished jobs, or at ended ones of the group.
+    pub(super) fn depth(&self, filter: &Filter, looks: u32) -> Option<JobId> {
+        let (floor, ceiling) = filter.range();
+        let nth = |jobs: Vec<&Job>| {
+            let mut ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
+            ids.retain(|id| floor.is_none_or(|floor| *id >= floor) && ceiling.is_none_or(|ceiling| *id < ceiling));
+            ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+            ids.get(looks as usize).copied()
+        };
+        let live = filter.wants(false).then(|| nth(self.live.values().collect()));
+        let ended = self.ended.values().filter(|job| {
+            filter.group.as_ref().is_none_or(|group| job.group == *group)
+                && (!filter.wants_failed() || job.state == State::Failed)
+        });
+        let ended = filter.wants(true).then(|| nth(ended.collect()));
+        live.flatten().max(ended.flatten())
+    }
+
     pub(super) fn counts(&self) -> Counts {
         let held = self.held().count() as u64;
         let ready = self.ready.len() as u64;

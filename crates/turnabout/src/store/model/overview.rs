@@ -180,6 +180,10 @@ impl Overview for Model {
             .collect())
     }
 
+    async fn depth(&self, filter: &Filter, looks: u32) -> Result<Option<JobId>> {
+        Ok(self.tables().depth(filter, looks))
+    }
+
     async fn counts(&self) -> Result<Counts> {
         Ok(self.tables().counts())
     }

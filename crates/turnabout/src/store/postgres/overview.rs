@@ -138,6 +138,10 @@ impl Overview for PostgresStore {
         self.within(TIMEOUT, "listing jobs", self.page(filter)).await
     }
 
+    async fn depth(&self, filter: &Filter, looks: u32) -> Result<Option<JobId>> {
+        self.within(TIMEOUT, "listing jobs", self.depth_of(filter, looks)).await
+    }
+
     async fn counts(&self) -> Result<Counts> {
         self.within(TIMEOUT, "counting jobs", self.count()).await
     }

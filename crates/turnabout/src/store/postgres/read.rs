@@ -58,6 +58,19 @@ impl PostgresStore {
         rows.iter().map(rows::job).collect()
     }
 
+    /// Where a list is after so many looks.
+    pub(super) async fn depth_of(&self, filter: &Filter, looks: u32) -> Result<Option<JobId>> {
+        let failed = failed("listing jobs");
+        let (floor, ceiling) = filter.range();
+        let (floor, ceiling) = (floor.map(|id| id.0), ceiling.map(|id| id.0));
+        let client = self.client().await?;
+        let looks = i64::from(looks);
+        let (only_failed, live, ended) = (filter.wants_failed(), filter.wants(false), filter.wants(true));
+        let params: [&(dyn ToSql + Sync); 7] = [&ceiling, &floor, &filter.group, &looks, &only_failed, &live, &ended];
+        let row = client.query_opt(&self.sql.depth, &params).await.map_err(&failed)?;
+        Ok(row.map(|row| JobId(row.get(0))))
+    }
+
     /// How many jobs match, up to the filter's limit.
     pub(super) async fn count_matching(&self, filter: &Filter) -> Result<u64> {
         let rows = self.matching("counting jobs", &self.sql.count, filter, &[]).await?;
@@ -81,9 +94,10 @@ impl PostgresStore {
         let limit = i64::from(filter.limit);
         let reason = filter.reason.map(Reason::code);
         let parent = filter.parent.map(|id| id.0);
+        let (live, ended) = (filter.wants(false), filter.wants(true));
         let attempts = filter.attempts.map(|least| i32::try_from(least).unwrap_or(i32::MAX));
-        let statement = client.prepare_cached(sql).await.map_err(&failed)?;
-        let params: [&(dyn ToSql + Sync); 16] = [
+        // Not kept prepared: planned for what is asked, it walks the index that fits.
+        let params: [&(dyn ToSql + Sync); 18] = [
             &states,
             &filter.task,
             &filter.group,
@@ -100,9 +114,11 @@ impl PostgresStore {
             &parent,
             &filter.executor,
             &attempts,
+            &live,
+            &ended,
         ];
         let params: Vec<&(dyn ToSql + Sync)> = params.iter().chain(more).copied().collect();
-        client.query(&statement, &params).await.map_err(&failed)
+        client.query(sql, &params).await.map_err(&failed)
     }
 
     /// Attempts that were not the last.

@@ -46,7 +46,7 @@ macro_rules! statements {
 }
 statements! {
     alive, announce, arrive, attempts, audit_add, audit_entries, audit_newest, backlog, beat, bury, caps, check,
-    checkup, claim, copy, count, counts, days, dead_rows, delete, delete_live, deregister, detached, dismiss, drain, draw_seqs,
+    checkup, claim, copy, count, counts, days, dead_rows, delete, delete_live, depth, deregister, detached, dismiss, drain, draw_seqs,
     drop_holds, end_within, ended, ended_by, ended_since, enter, executors, expired, failures, feed, fill_caps,
     finish, fold_freed, forget, forget_all, forget_freed, forget_owed, forget_reports, gate, give_back, grab,
     group_limits, group_sums, held, held_groups, hints, hold_strays, holders, hooked, insert, insert_plain,

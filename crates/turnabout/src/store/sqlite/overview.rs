@@ -65,6 +65,12 @@ impl Overview for SqliteStore {
         self.read("listing jobs", move |tx| read::list(tx, &filter)).await
     }
 
+    async fn depth(&self, filter: &Filter, looks: u32) -> Result<Option<JobId>> {
+        let filter = filter.clone();
+        self.read("listing jobs", move |tx| read::depth(tx, &filter, looks))
+            .await
+    }
+
     async fn counts(&self) -> Result<Counts> {
         self.read("counting jobs", read::counts).await
     }

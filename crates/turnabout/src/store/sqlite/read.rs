@@ -1,10 +1,10 @@
 //! Reading: jobs by id, lists, counts, and why a job waits.
 
 use jiff::Timestamp;
-use rusqlite::{Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 
 use super::fault::Fault;
-use super::rows::{bytes, find, job, micros, moment};
+use super::rows::{bytes, find, job, micros, moment, uuid};
 use super::settings;
 use super::tx::Tx;
 use crate::job::{Job, JobId, Reason, State};
@@ -37,6 +37,26 @@ pub(super) fn list(tx: &mut Tx<'_>, filter: &Filter) -> Result<Vec<Job>, Fault> 
     Ok(jobs)
 }
 
+/// Where a list is after so many looks. What walks an index of its own is not stopped before that.
+pub(super) fn depth(tx: &mut Tx<'_>, filter: &Filter, looks: u32) -> Result<Option<JobId>, Fault> {
+    let (floor, ceiling) = bounds(filter);
+    let mut deepest = None;
+    let live = filter.wants(false).then_some(sql!("depth_live"));
+    let ended = filter.wants(true).then_some(match &filter.group {
+        Some(_) => sql!("depth_history_of_group"),
+        None if filter.wants_failed() => sql!("depth_history_failed"),
+        None => sql!("depth_history"),
+    });
+    for sql in live.into_iter().chain(ended) {
+        let mut statement = tx.connection.prepare_cached(sql)?;
+        let id = statement
+            .query_row(params![ceiling, floor, looks, filter.group], |row| uuid(row, 0))
+            .optional()?;
+        deepest = deepest.max(id.map(JobId));
+    }
+    Ok(deepest)
+}
+
 /// How many jobs match, up to the filter's limit.
 pub(super) fn count(tx: &mut Tx<'_>, filter: &Filter) -> Result<u64, Fault> {
     let mut count = 0;
@@ -54,16 +74,25 @@ pub(super) fn counting(list: &str) -> String {
     format!("SELECT count(*) FROM ({list})")
 }
 
+/// From where to where ids go: the first is included, the second is not.
+fn bounds(filter: &Filter) -> (Vec<u8>, Vec<u8>) {
+    let (floor, ceiling) = filter.range();
+    (
+        floor.map_or_else(Vec::new, |id| bytes(&id.0).to_vec()),
+        // Longer than an id, so after every one of them.
+        ceiling.map_or_else(|| vec![0xff; 17], |id| bytes(&id.0).to_vec()),
+    )
+}
+
 /// The statements that find what matches.
 fn lists(filter: &Filter) -> impl Iterator<Item = &'static str> {
-    let wanted = |ended: bool| filter.states.is_empty() || filter.states.iter().any(|s| s.is_final() == ended);
-    let live = wanted(false).then_some(match filter.parent {
+    let live = filter.wants(false).then_some(match filter.parent {
         Some(_) => sql!("list_live_of_parent", "list_filter"),
         None => sql!("list_live", "list_filter"),
     });
-    let ended = wanted(true).then_some(match (filter.parent, &filter.group) {
+    let ended = filter.wants(true).then_some(match (filter.parent, &filter.group) {
         (Some(_), _) => sql!("list_history_of_parent", "list_filter"),
-        (None, None) if filter.states == [State::Failed] => sql!("list_history_failed", "list_filter"),
+        (None, None) if filter.wants_failed() => sql!("list_history_failed", "list_filter"),
         (None, Some(_)) => sql!("list_history_of_group", "list_filter"),
         (None, None) => sql!("list_history", "list_filter"),
     });
@@ -76,11 +105,7 @@ fn walk(
     sql: &str,
     mut each: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
 ) -> Result<(), Fault> {
-    let (floor, ceiling) = filter.range();
-    // Longer than an id, so after every one of them.
-    let end = [0xff_u8; 17];
-    let before = ceiling.as_ref().map_or(end.as_slice(), |id| bytes(&id.0));
-    let from = floor.as_ref().map_or([].as_slice(), |id| bytes(&id.0));
+    let (from, before) = bounds(filter);
     let codes: Vec<String> = filter.states.iter().map(|s: &State| s.code().to_string()).collect();
     let states = (!codes.is_empty()).then(|| format!("[{}]", codes.join(",")));
     let mut statement = tx.connection.prepare_cached(sql)?;

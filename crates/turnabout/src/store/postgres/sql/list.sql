@@ -2,15 +2,18 @@
 -- job_history_group, or the indexes of parents).
 -- $1 states, $2 task, $3 group, $4 owner, $5 queue, $6 before, $7 limit, $8 text in the subject,
 -- $9 submitted then or later, $10 before then, $11 from this id on, $12 reason, $13 error code, $14 parent, $15 executor,
--- $16 attempts at least; null: any. $17 without arguments and results: long ones lie elsewhere, and are
--- not even read.
+-- $16 attempts at least; null: any. $17 and $18: whether unfinished ones are asked for, and whether ended ones are. $19 without
+-- arguments and results: long ones lie elsewhere, and are not even read.
 (select j.id, seq, submitted, due, expires, started, null::timestamptz as finished, j.executor, j.claim, parent, attempts,
     interruptions, losses, items, state, lane, priority, reason, cancelling, queue, "group", task, owner, unique_key,
-    case when not $17 then args end as args, meta, error, error_message, error_code, null as result, p.percent, p.step, subject, prepared,
+    case when not $19::boolean then args end as args, meta, error, error_message, error_code, null as result, p.percent, p.step, subject, prepared,
     (select n.name from turnabout.executor_name n where n.incarnation = j.executor) as executor_name
 from turnabout.job j
-    left join turnabout.progress p on p.job = j.id and p.executor = j.executor and p.claim = j.claim
-where ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
+    -- One by one (`offset 0`): a plan made while there is none would read all of them, and be kept.
+    left join lateral (
+        select * from turnabout.progress p where p.job = j.id and p.executor = j.executor and p.claim = j.claim offset 0
+    ) p on true
+where $17::boolean and ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
     and ($3::text is null or "group" = $3) and ($4::text is null or owner = $4)
     and ($5::text is null or queue = $5) and ($6::uuid is null or j.id < $6)
     and ($8::text is null or strpos(lower(subject collate "C"), lower($8 collate "C")) > 0)
@@ -23,10 +26,10 @@ order by j.id desc limit $7)
 union all
 (select id, 0::bigint as seq, submitted, null, expires, started, finished, executor, claim, parent, attempts,
     interruptions, losses, items, state, null, priority, reason, false, queue, "group", task, owner, unique_key,
-    case when not $17 then args end, meta, error, error_message, error_code, case when not $17 then result end, percent, step, subject, prepared,
+    case when not $19 then args end, meta, error, error_message, error_code, case when not $19 then result end, percent, step, subject, prepared,
     (select n.name from turnabout.executor_name n where n.incarnation = job_history.executor)
 from turnabout.job_history
-where state >= 0 and ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
+where $18::boolean and state >= 0 and ($1::smallint[] is null or state = any ($1)) and ($2::text is null or task = $2)
     and ($3::text is null or "group" = $3) and ($4::text is null or owner = $4)
     and ($5::text is null or queue = $5) and ($6::uuid is null or id < $6)
     and ($8::text is null or strpos(lower(subject collate "C"), lower($8 collate "C")) > 0)

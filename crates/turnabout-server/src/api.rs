@@ -65,6 +65,7 @@ mod executors;
 mod exit;
 mod extract;
 mod failures;
+mod global;
 mod groups;
 mod guard;
 mod info;

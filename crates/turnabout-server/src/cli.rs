@@ -11,6 +11,7 @@ mod filter;
 pub(crate) mod global;
 pub(crate) mod group;
 pub(crate) mod jobs;
+pub(crate) mod keeping;
 mod logging;
 pub(crate) mod logs;
 pub(crate) mod overview;
@@ -79,11 +80,13 @@ pub(crate) enum Command {
     Audit(doctor::Audit),
     /// Show the groups that have unfinished jobs, or for which something is set
     Groups(overview::Overview),
-    /// Show a group, pause it, or set its weight and its limits
+    /// Show a group, pause it, or set its weight, its limits and how long its ended jobs are kept
     Group(group::Group),
+    /// Show what is set for everything, or change how long ended jobs are kept
+    Settings(keeping::Settings),
     /// Show what executors run
     Tasks(overview::Overview),
-    /// Show a task, pause it, or set its limit
+    /// Show a task, pause it, or set its limit and how long its ended jobs are kept
     Task(task::Task),
     /// Look at schedules, make them, change them, run them
     Schedule(schedule::Schedule),

@@ -6,7 +6,7 @@ use clap::Parser;
 
 use crate::api::types::BulkVerb;
 use crate::cli::{
-    Cli, Command, change, demo, doctor, few, group, jobs, logs, overview, schedule, serve, show, submit, task, token,
+    Cli, Command, change, demo, doctor, few, group, jobs, keeping, logs, overview, schedule, serve, show, submit, task, token,
     top,
 };
 
@@ -41,6 +41,7 @@ async fn main() -> ExitCode {
         Command::Audit(args) => doctor::audit(global, args).await,
         Command::Groups(args) => overview::groups(global, args).await,
         Command::Group(args) => group::run(global, args).await,
+        Command::Settings(args) => keeping::run(global, args).await,
         Command::Tasks(args) => task::list(global, args).await,
         Command::Task(args) => task::run(global, args).await,
         Command::Schedule(args) => schedule::run(global, args).await,

@@ -130,6 +130,7 @@ on_both_stores! {
     limits::only_an_administrator_sees_tasks_and_changes_what_is_set,
     operators::a_group_that_is_paused_by_command_waits_says_why_and_goes_on,
     operators::a_task_is_capped_by_command_and_freed_again,
+    operators::c33_successes_go_at_once_and_failures_stay_as_the_file_and_the_command_say,
     operators::settings_are_shown_and_changed_on_a_server_and_on_a_database,
     operators::what_an_operator_has_set_outlives_the_server_unless_its_file_says_otherwise,
     codes::every_code_of_a_problem_is_met,

@@ -1,10 +1,12 @@
-//! What operators set for groups and tasks: weights, caps, pauses. They act at once on jobs already waiting.
+//! What operators set for groups, for tasks and for everything: weights, caps, pauses, how long ended jobs are kept. It acts at
+//! once on jobs already there.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::retention::Retention;
 
 /// What is set for a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +19,9 @@ pub struct GroupSettings {
     pub max_unfinished: Option<u32>,
     /// Whether none of its jobs is taken.
     pub paused: bool,
+    /// How long its ended jobs are kept.
+    #[serde(default)]
+    pub retention: Retention,
 }
 
 impl GroupSettings {
@@ -31,6 +36,7 @@ impl Default for GroupSettings {
             max_running: None,
             max_unfinished: None,
             paused: false,
+            retention: Retention::default(),
         }
     }
 }
@@ -42,6 +48,17 @@ pub struct TaskLimits {
     pub max_running: Option<u32>,
     /// Whether none of its jobs is taken.
     pub paused: bool,
+    /// How long its ended jobs are kept, in groups that say nothing themselves.
+    #[serde(default)]
+    pub retention: Retention,
+}
+
+/// What is set for everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GlobalSettings {
+    /// How long ended jobs are kept of which neither group nor task says anything.
+    #[serde(default)]
+    pub retention: Retention,
 }
 
 /// All settings of a store, as of one version of them.
@@ -53,6 +70,8 @@ pub struct Settings {
     pub groups: HashMap<String, GroupSettings>,
     /// Tasks for which something is set.
     pub tasks: HashMap<String, TaskLimits>,
+    /// What is set for everything.
+    pub global: GlobalSettings,
 }
 
 impl Settings {

@@ -126,6 +126,9 @@ pub(super) async fn change(
         Some(false) => set.resume(),
         None => set,
     };
+    for (state, time) in change.retention.unwrap_or_default().said()? {
+        set = set.keep(state, time);
+    }
     let settings = set.await?;
     tracing::info!(
         by = caller.name,

@@ -21,7 +21,7 @@ use utoipa_swagger_ui::{self as swagger, SwaggerUi};
 use super::state::App;
 use super::types::{BriefView, Code, Problem, ScheduleEventView};
 use super::{
-    audit, dashboard, doctor, events, executors, failures, groups, guard, info, jobs, me, metrics, operations,
+    audit, dashboard, doctor, events, executors, failures, global, groups, guard, info, jobs, me, metrics, operations,
     schedules, shares, summary, tasks, tokens,
 };
 
@@ -39,6 +39,7 @@ use super::{
         (name = "events", description = "What becomes of jobs, live"),
         (name = "tokens", description = "Short-lived tokens for browsers"),
         (name = "summary", description = "How the whole is doing"),
+        (name = "settings", description = "What is set for everything"),
         (name = "groups", description = "Whose turn it is: their jobs, and what is set for them"),
         (name = "tasks", description = "What executors run, and what is set for it"),
         (name = "schedules", description = "Jobs that are submitted again and again, by the calendar"),
@@ -75,6 +76,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(failures::failures))
         .routes(routes!(doctor::doctor))
         .routes(routes!(audit::audit))
+        .routes(routes!(global::get, global::change))
         .routes(routes!(groups::list))
         .routes(routes!(groups::get, groups::change))
         .routes(routes!(tasks::list))

@@ -1,11 +1,13 @@
 //! How the whole is doing: by task, and how fast.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use turnabout::jobs::{Sum, Whose};
+use turnabout::{Priority, State as JobState};
 use utoipa::IntoParams;
 
 use super::caller::Caller;
@@ -28,7 +30,8 @@ pub(super) struct SummaryQuery {
     group: Option<String>,
     /// Those of this owner.
     owner: Option<String>,
-    /// Ended jobs are counted if they ended within this time: `1 hour` unless said otherwise, `1 day` at the most.
+    /// Jobs that succeeded or were cancelled are counted if they ended within this time: `1 hour` unless said otherwise, `1
+    /// day` at the most. Failed jobs are all counted that are kept.
     window: Option<String>,
 }
 
@@ -49,9 +52,13 @@ pub(super) async fn summary(
     }
     let (group, owner) = caller.place(query.group, query.owner)?;
     let whose = Whose { group, owner };
-    let (sums, tally) = tokio::try_join!(app.task_sums(&whose, window), app.rates(&whose, RATE))?;
+    let (sums, failed, tally) = tokio::try_join!(
+        app.task_sums(&whose, window),
+        app.failed_sums(&whose),
+        app.rates(&whose, RATE)
+    )?;
     Ok(Json(Summary {
-        tasks: sums.into_iter().map(|sum| task_summary(sum, window)).collect(),
+        tasks: task_summaries(sums, failed, window),
         rate: Rate {
             seconds: RATE.as_secs(),
             submitted: tally.submitted,
@@ -62,12 +69,31 @@ pub(super) async fn summary(
     }))
 }
 
-/// What there is of a task; ended jobs are those of this time.
-fn task_summary(sum: Sum, window: Duration) -> TaskSummary {
+/// What there is of each task. Successes and cancelled jobs are those of the window; what failed matters until it is forgotten,
+/// and only its rate is that of the window.
+fn task_summaries(mut sums: Vec<Sum>, failed: Vec<Sum>, window: Duration) -> Vec<TaskSummary> {
     let minutes = window.as_secs_f64() / 60.0;
-    let ended = sum.state.is_final() && minutes > 0.0;
+    let rate = |items: u64| (minutes > 0.0).then(|| items as f64 / minutes);
+    let lately: HashMap<(String, Priority), u64> = sums
+        .extract_if(.., |sum| sum.state == JobState::Failed)
+        .map(|sum| ((sum.task, sum.priority), sum.items))
+        .collect();
+    let mut tasks: Vec<TaskSummary> = Vec::with_capacity(sums.len() + failed.len());
+    for sum in sums {
+        let rate = rate(sum.items).filter(|_| sum.state.is_final());
+        tasks.push(task_summary(sum, rate));
+    }
+    for sum in failed {
+        let items = lately.get(&(sum.task.clone(), sum.priority)).copied().unwrap_or(0);
+        tasks.push(task_summary(sum, rate(items)));
+    }
+    tasks.sort_by(|a, b| (&a.task, a.priority, a.state).cmp(&(&b.task, b.priority, b.state)));
+    tasks
+}
+
+fn task_summary(sum: Sum, items_per_minute: Option<f64>) -> TaskSummary {
     TaskSummary {
-        items_per_minute: ended.then(|| sum.items as f64 / minutes),
+        items_per_minute,
         failures: sum.failures(),
         average_items: sum.items as f64 / sum.jobs.max(1) as f64,
         task: sum.task,
@@ -77,5 +103,35 @@ fn task_summary(sum: Sum, window: Duration) -> TaskSummary {
         items: sum.items,
         oldest: sum.oldest,
         first_reserved: sum.first_started,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(state: JobState, jobs: u64) -> Sum {
+        Sum {
+            task: "mail".to_owned(),
+            priority: Priority::Normal,
+            state,
+            jobs,
+            items: jobs * 10,
+            attempts: jobs,
+            oldest: None,
+            first_started: None,
+        }
+    }
+
+    #[test]
+    fn c47_all_failed_jobs_are_counted_but_their_rate_is_that_of_the_window() {
+        let lately = vec![sum(JobState::Success, 3), sum(JobState::Failed, 2)];
+        let minutes = Duration::from_mins(2);
+        let tasks = task_summaries(lately, vec![sum(JobState::Failed, 7)], minutes);
+        let told: Vec<_> = tasks.iter().map(|t| (t.state, t.jobs, t.items_per_minute)).collect();
+        let (success, failed) = ((JobState::Success, 3, Some(15.0)), (JobState::Failed, 7, Some(10.0)));
+        assert_eq!(told, [success, failed]);
+        let tasks = task_summaries(Vec::new(), vec![sum(JobState::Failed, 7)], minutes);
+        assert_eq!(tasks[0].items_per_minute, Some(0.0), "none of them lately");
     }
 }

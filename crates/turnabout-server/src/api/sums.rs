@@ -80,6 +80,7 @@ fn who(whose: &Whose) -> Who {
 #[derive(Default)]
 pub(super) struct Sums {
     tasks: Answers<(Who, Duration), Vec<Sum>>,
+    failed: Answers<Who, Vec<Sum>>,
     rates: Answers<(Who, Duration), Tally>,
     groups: Answers<(Who, String, u32), Vec<GroupSum>>,
 }
@@ -89,6 +90,12 @@ impl Inner {
     pub(super) async fn task_sums(&self, whose: &Whose, window: Duration) -> turnabout::Result<Vec<Sum>> {
         let add_up = self.jobs.summary(whose, window);
         self.sums.tasks.get((who(whose), window), add_up).await
+    }
+
+    /// Failed jobs by task, priority and state: all that are kept.
+    pub(super) async fn failed_sums(&self, whose: &Whose) -> turnabout::Result<Vec<Sum>> {
+        let add_up = self.jobs.failed_summary(whose);
+        self.sums.failed.get(who(whose), add_up).await
     }
 
     /// How many jobs came and went within a time.

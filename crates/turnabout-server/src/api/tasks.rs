@@ -14,7 +14,7 @@ use super::audit;
 use super::caller::Caller;
 use super::extract::{Body, Name};
 use super::state::App;
-use super::types::{Code, Limit, Problem, TaskChange, TaskSet, TaskView, Tasks};
+use super::types::{Code, Limit, Problem, RetentionView, TaskChange, TaskSet, TaskView, Tasks};
 
 /// List tasks
 ///
@@ -83,12 +83,19 @@ pub(super) async fn change(
         Some(false) => set.resume(),
         None => set,
     };
+    for (state, time) in change.retention.unwrap_or_default().said()? {
+        set = set.keep(state, time);
+    }
     // First what can fail without having changed anything.
     let published = app.jobs.tasks().await?.iter().any(|known| known.name == task);
     let limits = set.await?;
     tracing::info!(by = caller.name, task, ?limits, "what is set for a task was changed");
     let told = |limits: TaskLimits| {
-        audit::json(&serde_json::json!({ "max_running": limits.max_running, "paused": limits.paused }))
+        audit::json(&serde_json::json!({
+            "max_running": limits.max_running,
+            "paused": limits.paused,
+            "retention": RetentionView::from(limits.retention),
+        }))
     };
     let deed = Deed {
         target: Some(format!("task:{task}")),
@@ -102,6 +109,7 @@ pub(super) async fn change(
         task,
         max_running: limits.max_running,
         paused: limits.paused,
+        retention: limits.retention.into(),
         published,
     }))
 }
@@ -146,6 +154,7 @@ impl All {
             oldest: None,
             max_running: limits.max_running,
             paused: limits.paused,
+            retention: limits.retention.into(),
             set: None,
             published: self.published.get(task).cloned().map(Into::into),
         };

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::global::Global;
+use super::keeping::{self, Keeping};
 use super::print;
 use crate::api::types::{GroupChange, GroupSet, GroupSummary, Limit};
 
@@ -21,6 +22,8 @@ pub(crate) struct Group {
     max_unfinished: Option<Limit>,
     #[command(flatten)]
     pausing: Pausing,
+    #[command(flatten)]
+    keeping: Keeping,
     /// Why: for whoever finds it later
     #[arg(long)]
     note: Option<String>,
@@ -64,6 +67,7 @@ pub(crate) async fn run(global: &Global, args: Group) -> anyhow::Result<ExitCode
         max_running: args.max_running,
         max_unfinished: args.max_unfinished,
         paused: args.pausing.paused(),
+        retention: args.keeping.change(),
         note: None,
     };
     let client = global.client().await?;
@@ -113,15 +117,17 @@ fn set(group: GroupSummary) -> GroupSet {
         max_running: group.max_running,
         max_unfinished: group.max_unfinished,
         paused: group.paused,
+        retention: group.retention,
     }
 }
 
-fn settings(group: &GroupSet) -> [(&'static str, String); 4] {
+fn settings(group: &GroupSet) -> [(&'static str, String); 5] {
     [
         ("weight", group.weight.to_string()),
         ("max running", print::limit(group.max_running)),
         ("max unfinished", print::limit(group.max_unfinished)),
         ("paused", print::paused(group.paused)),
+        ("ended jobs kept", keeping::words(&group.retention)),
     ]
 }
 

@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use super::global::Global;
 use super::group::{Pausing, limit};
 use super::overview::Overview;
+use super::keeping::{self, Keeping};
 use super::print;
 use crate::api::types::{Limit, Published, TaskChange, TaskView};
 
@@ -19,6 +20,8 @@ pub(crate) struct Task {
     max_running: Option<Limit>,
     #[command(flatten)]
     pausing: Pausing,
+    #[command(flatten)]
+    keeping: Keeping,
     /// Why: for whoever finds it later
     #[arg(long)]
     note: Option<String>,
@@ -74,6 +77,7 @@ pub(crate) async fn run(global: &Global, args: Task) -> anyhow::Result<ExitCode>
     let change = TaskChange {
         max_running: args.max_running,
         paused: args.pausing.paused(),
+        retention: args.keeping.change(),
         note: None,
     };
     let client = global.client().await?;
@@ -101,6 +105,7 @@ pub(crate) async fn run(global: &Global, args: Task) -> anyhow::Result<ExitCode>
             ("task", set.task.clone()),
             ("max running", print::limit(set.max_running)),
             ("paused", print::paused(set.paused)),
+            ("ended jobs kept", keeping::words(&set.retention)),
         ])
     })?;
     if !set.published {
@@ -121,6 +126,7 @@ fn describe(task: &TaskView) -> String {
         ("oldest", print::ago(task.oldest)),
         ("max running", print::limit(task.max_running)),
         ("paused", print::paused(task.paused)),
+        ("ended jobs kept", keeping::words(&task.retention)),
     ];
     match &task.published {
         None => facts.push(("published", "no: no executor has made it known yet".to_owned())),

@@ -1,5 +1,5 @@
 //! The sweeper: moves parked jobs into their lanes the moment they are due, wakes the scheduler when a schedule is, lets
-//! jobs expire, and tidies up.
+//! jobs expire, forgets those that are hardly kept, and tidies up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,6 +106,9 @@ async fn sweep(life: &Life, expire: bool) -> Result<()> {
         }
     }
     while expire && life.store.change(Which::Expired(BATCH), Event::Expire).await?.len() >= BATCH as usize {}
+    if expire {
+        life.store.forget().await?;
+    }
     Ok(())
 }
 

@@ -164,7 +164,7 @@ pub struct Sum {
     pub jobs: u64,
     /// How many units of work they hold.
     pub items: u64,
-    /// How many attempts of theirs have counted.
+    /// How many attempts of theirs have counted. One that was cancelled does not.
     pub attempts: u64,
     /// When the oldest was submitted.
     pub oldest: Option<Timestamp>,
@@ -251,6 +251,9 @@ pub trait Overview {
 
     /// Jobs by task, priority and state: the unfinished ones, and those that have ended since.
     async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>>;
+
+    /// Failed jobs by task and priority: all that are kept. Reads them all, and nothing else.
+    async fn failed_sums(&self, whose: &Whose) -> Result<Vec<Sum>>;
 
     /// Groups with unfinished jobs after this one, by name.
     async fn groups(&self, whose: &Whose, after: &str, limit: u32) -> Result<Vec<GroupSum>>;

@@ -7,6 +7,7 @@ use turnabout::jobs::GroupSum;
 use utoipa::ToSchema;
 
 use super::given;
+use super::retention::{RetentionChange, RetentionView};
 use super::{Limit, SetBy};
 
 /// Groups and their jobs.
@@ -41,6 +42,9 @@ pub(crate) struct GroupSummary {
     pub(crate) max_unfinished: Option<u32>,
     /// Whether no further job of it is taken.
     pub(crate) paused: bool,
+    /// How long its ended jobs are kept, as far as that is set.
+    #[serde(default)]
+    pub(crate) retention: RetentionView,
     /// Who has set this, and when, if anything is set. Only told where one group is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) set: Option<SetBy>,
@@ -59,6 +63,7 @@ impl GroupSummary {
             max_running: set.max_running,
             max_unfinished: set.max_unfinished,
             paused: set.paused,
+            retention: set.retention.into(),
             set: None,
         }
     }
@@ -84,6 +89,10 @@ pub(crate) struct GroupChange {
     #[schema(value_type = bool)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
     pub(crate) paused: Option<bool>,
+    /// How long its jobs are kept after they have ended.
+    #[schema(value_type = RetentionChange)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) retention: Option<RetentionChange>,
     /// Why: for whoever finds it later.
     #[schema(value_type = String)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
@@ -91,7 +100,7 @@ pub(crate) struct GroupChange {
 }
 
 /// What is set for a group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = GroupSettings)]
 pub(crate) struct GroupSet {
     /// The group.
@@ -104,6 +113,9 @@ pub(crate) struct GroupSet {
     pub(crate) max_unfinished: Option<u32>,
     /// Whether no further job of it is taken.
     pub(crate) paused: bool,
+    /// How long its ended jobs are kept, as far as that is set.
+    #[serde(default)]
+    pub(crate) retention: RetentionView,
 }
 
 impl GroupSet {
@@ -114,6 +126,7 @@ impl GroupSet {
             max_running: set.max_running,
             max_unfinished: set.max_unfinished,
             paused: set.paused,
+            retention: set.retention.into(),
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct TaskSummary {
     /// Of jobs that have ended: units of work a minute, over the window that was asked for.
     #[serde(default)]
     pub(crate) items_per_minute: Option<f64>,
-    /// How many attempts of theirs have failed so far.
+    /// How many attempts of theirs have failed so far. One that was cancelled has not.
     pub(crate) failures: u64,
     /// When the oldest of them was submitted.
     pub(crate) oldest: Option<Timestamp>,

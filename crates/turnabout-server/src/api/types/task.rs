@@ -8,6 +8,7 @@ use turnabout::{Priority, TaskSettings};
 use utoipa::ToSchema;
 
 use super::given;
+use super::retention::{RetentionChange, RetentionView};
 use super::{Limit, PriorityWord, SetBy};
 
 /// Tasks.
@@ -35,6 +36,9 @@ pub(crate) struct TaskView {
     pub(crate) max_running: Option<u32>,
     /// Whether no further job of it is taken.
     pub(crate) paused: bool,
+    /// How long its ended jobs are kept, as far as that is set.
+    #[serde(default)]
+    pub(crate) retention: RetentionView,
     /// Who has set this, and when, if anything is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) set: Option<SetBy>,
@@ -95,6 +99,10 @@ pub(crate) struct TaskChange {
     #[schema(value_type = bool)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
     pub(crate) paused: Option<bool>,
+    /// How long its jobs are kept after they have ended.
+    #[schema(value_type = RetentionChange)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) retention: Option<RetentionChange>,
     /// Why: for whoever finds it later.
     #[schema(value_type = String)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
@@ -102,7 +110,7 @@ pub(crate) struct TaskChange {
 }
 
 /// What is set for a task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = TaskLimits)]
 pub(crate) struct TaskSet {
     /// The task.
@@ -111,6 +119,9 @@ pub(crate) struct TaskSet {
     pub(crate) max_running: Option<u32>,
     /// Whether no further job of it is taken.
     pub(crate) paused: bool,
+    /// How long its ended jobs are kept, as far as that is set.
+    #[serde(default)]
+    pub(crate) retention: RetentionView,
     /// Whether any executor has made the task known. If not, its name is perhaps mistyped.
     pub(crate) published: bool,
 }

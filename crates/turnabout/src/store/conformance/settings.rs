@@ -1,11 +1,13 @@
 //! Weights and pauses act at once on jobs already waiting.
 
 use std::future::IntoFuture;
+use std::time::Duration;
 
 use super::world::groups;
 use super::{World, cases, job};
 use crate::group::{GroupSettings, TaskLimits};
 use crate::jobs::Jobs;
+use crate::retention::Retention;
 use crate::store::{NewJob, Setting};
 
 async fn set_group(world: &World, group: &str, settings: GroupSettings) {
@@ -33,10 +35,18 @@ async fn settings_are_kept_and_their_defaults_forgotten(world: &World) {
         max_running: Some(3),
         max_unfinished: Some(1000),
         paused: true,
+        retention: Retention {
+            failed: Some(Duration::from_hours(9)),
+            ..Retention::default()
+        },
     };
     let limits = TaskLimits {
         max_running: Some(0),
         paused: true,
+        retention: Retention {
+            success: Some(Duration::ZERO),
+            ..Retention::default()
+        },
     };
     set_group(world, "a", heavy).await;
     set_task(world, "mail", limits).await;
@@ -171,6 +181,7 @@ async fn whoever_sets_something_is_told_all_that_is_set(world: &World) {
         max_running: Some(2),
         max_unfinished: None,
         paused: true,
+        retention: Retention::default(),
     };
     assert_eq!(set, expected);
     assert_eq!(jobs.settings().await.expect("it works").group("a"), expected);

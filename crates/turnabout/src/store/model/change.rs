@@ -194,6 +194,7 @@ impl Tables {
             Setting::Task(name, set) => {
                 settings.tasks.insert(name, set);
             }
+            Setting::Global(set) => settings.global = set,
         }
         self.settings = std::sync::Arc::new(settings);
     }

@@ -10,8 +10,9 @@ use super::PostgresStore;
 use super::client::Object;
 use super::connect::{Mode, Tx, failed};
 use super::timeouts::{LONG_TIMEOUT, TIMEOUT};
-use crate::error::Result;
-use crate::group::{GroupSettings, Settings, TaskLimits};
+use crate::error::{Error, Result};
+use crate::group::{GlobalSettings, GroupSettings, Settings, TaskLimits};
+use crate::retention::Retention;
 use crate::store::{Configuration, Setting};
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -52,6 +53,7 @@ impl PostgresStore {
             let max_running = row.get::<_, Option<i32>>(3).map(|n| n as u32);
             let paused = row.get(4);
             let max_unfinished = row.get::<_, Option<i32>>(5).map(|n| n as u32);
+            let retention = retention(row.get(6))?;
             match row.get::<_, i16>(0) {
                 0 => {
                     let group = GroupSettings {
@@ -59,11 +61,22 @@ impl PostgresStore {
                         max_running,
                         max_unfinished,
                         paused,
+                        retention,
                     };
                     settings.groups.insert(name, group);
                 }
-                1 => drop(settings.tasks.insert(name, TaskLimits { max_running, paused })),
-                _ => settings.version = number,
+                1 => {
+                    let limits = TaskLimits {
+                        max_running,
+                        paused,
+                        retention,
+                    };
+                    settings.tasks.insert(name, limits);
+                }
+                _ => {
+                    settings.version = number;
+                    settings.global = GlobalSettings { retention };
+                }
             }
         }
         let settings = Arc::new(settings);
@@ -83,6 +96,12 @@ impl PostgresStore {
             return Ok(known);
         }
         self.read_settings_on(client).await
+    }
+
+    /// Whether no ended job is kept, as far as known.
+    pub(super) fn keeps_nothing(&self) -> bool {
+        let default = self.options.retention;
+        default.is_zero() && crate::retention::keeps_nothing(&self.known_settings(), default)
     }
 
     /// Whether anything is capped, as far as known.
@@ -126,10 +145,12 @@ impl PostgresStore {
         let (before, after) = match setting {
             Setting::Group(name, s) => (known.group(name).max_running, s.max_running),
             Setting::Task(name, s) => (known.task(name).max_running, s.max_running),
+            Setting::Global(_) => (None, None),
         };
         let resumed = match setting {
             Setting::Group(name, s) => known.group(name).paused && !s.paused,
             Setting::Task(name, s) => known.task(name).paused && !s.paused,
+            Setting::Global(_) => false,
         };
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
@@ -152,6 +173,7 @@ impl PostgresStore {
             let lock = super::sql::in_schema(lock, self.schema());
             tx.client().batch_execute(&lock).await.map_err(&failed)?;
         }
+        let everything = String::new();
         let (kind, name, cap) = match setting {
             Setting::Group(name, s) if *s == GroupSettings::default() => {
                 tx.execute(&self.sql.unset_group, &[name]).await.map_err(&failed)?;
@@ -165,17 +187,26 @@ impl PostgresStore {
                 let cap = s.max_running.map(|n| n as i32);
                 let weight = s.weight as i32;
                 let unfinished = s.max_unfinished.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
-                tx.execute(&self.sql.set_group, &[name, &weight, &cap, &s.paused, &unfinished])
-                    .await
-                    .map_err(&failed)?;
+                tx.execute(
+                    &self.sql.set_group,
+                    &[name, &weight, &cap, &s.paused, &unfinished, &written(&s.retention)?],
+                )
+                .await
+                .map_err(&failed)?;
                 (0i16, name, cap)
             }
             Setting::Task(name, s) => {
                 let cap = s.max_running.map(|n| n as i32);
-                tx.execute(&self.sql.set_task, &[name, &cap, &s.paused])
+                tx.execute(&self.sql.set_task, &[name, &cap, &s.paused, &written(&s.retention)?])
                     .await
                     .map_err(&failed)?;
                 (1, name, cap)
+            }
+            Setting::Global(s) => {
+                tx.execute(&self.sql.set_global, &[&written(&s.retention)?])
+                    .await
+                    .map_err(&failed)?;
+                (0, &everything, None)
             }
         };
         // Counted under the lock only: whatever else is set, a cap that stays as it is keeps its count.
@@ -191,11 +222,13 @@ impl PostgresStore {
             let (group, task) = match setting {
                 Setting::Group(name, _) => (Some(name), None),
                 Setting::Task(name, _) => (None, Some(name)),
+                Setting::Global(_) => (None, None),
             };
             tx.query(&self.sql.announce, &[&group, &task]).await.map_err(&failed)?;
         }
         tx.commit().await.map_err(&failed)?;
         self.made_ready();
+        self.read_settings().await?;
         Ok(true)
     }
 
@@ -220,5 +253,23 @@ impl PostgresStore {
             .iter()
             .filter_map(|c| Some((c.group.clone(), *shared.get(&c.group)?)))
             .collect())
+    }
+}
+
+/// How long something is kept, as it is written.
+fn retention(text: &str) -> Result<Retention> {
+    serde_json::from_str(text).map_err(unreadable)
+}
+
+/// How it is written.
+fn written(retention: &Retention) -> Result<String> {
+    serde_json::to_string(retention).map_err(unreadable)
+}
+
+fn unreadable(error: serde_json::Error) -> Error {
+    Error::Store {
+        doing: "reading or writing how long jobs are kept",
+        cause: Box::new(error),
+        transient: false,
     }
 }

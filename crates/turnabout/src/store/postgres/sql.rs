@@ -47,9 +47,9 @@ macro_rules! statements {
 statements! {
     alive, announce, arrive, attempts, audit_add, audit_entries, audit_newest, backlog, beat, bury, caps, check,
     checkup, claim, copy, count, counts, days, dead_rows, delete, delete_live, deregister, detached, dismiss, drain, draw_seqs,
-    drop_holds, end_within, ended, ended_by, ended_since, enter, executors, expired, failures, feed, fill_caps,
+    drop_holds, end_within, ended, ended_by, ended_since, enter, executors, expired, failed_sums, failures, feed, fill_caps,
     finish, fold_freed, forget, forget_all, forget_freed, forget_owed, forget_reports, gate, give_back, grab,
-    group_limits, group_sums, held, held_groups, hints, hold_strays, holders, hooked, insert, insert_plain,
+    group_limits, group_sums, held, held_groups, hints, hold_strays, holders, hooked, hooked_tasks, insert, insert_plain,
     join_kind, key_add, key_forget, keys, limit_group, limit_task, lines, list, lock, lock_all_caps, lock_caps,
     lock_due, lock_ended, lock_expired, lock_held, lock_hints, lock_id, lock_kinds, log, log_ends, lost_hints,
     next_due, note, notify, open_accounts, open_copy, open_transaction, orphans, owed, past, peers, prune_accounts,
@@ -58,7 +58,7 @@ statements! {
     reserve, restart, rouse, schedule_declared, schedule_delete, schedule_due, schedule_events,
     schedule_forget_events, schedule_forget_runs, schedule_gate, schedule_get, schedule_last_event, schedule_list,
     schedule_live, schedule_lock, schedule_move, schedule_next, schedule_note, schedule_runs, schedule_set,
-    schedule_taken, schedule_tell, set_cap, set_group, set_task, set_version, settings, share, sleep, standpoint,
+    schedule_taken, schedule_tell, set_cap, set_global, set_group, set_task, set_version, settings, share, sleep, standpoint,
     start, stream_heads, strike, sums, sweep_holds, tally, tasks, tell, unfinished, unlock_id, unset_group, unset_task, wake,
     watch, withdraw,
 }

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::SqliteStore;
 use super::fault::Fault;
 use super::rows::micros;
 use super::tx::Tx;
 use crate::error::Result;
-use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
+use crate::group::{Cap, GlobalSettings, GroupSettings, Settings, TaskLimits};
+use crate::retention::Retention;
 use crate::store::{Configuration, Setting};
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -60,6 +62,7 @@ pub(super) fn read(connection: &Connection, version: i64) -> Result<Settings, Fa
                 max_running: row.get(2)?,
                 paused: row.get(3)?,
                 max_unfinished: row.get(4)?,
+                retention: retention(row, 5)?,
             };
             Ok((row.get(0)?, settings))
         })?
@@ -70,11 +73,35 @@ pub(super) fn read(connection: &Connection, version: i64) -> Result<Settings, Fa
             let limits = TaskLimits {
                 max_running: row.get(1)?,
                 paused: row.get(2)?,
+                retention: retention(row, 3)?,
             };
             Ok((row.get(0)?, limits))
         })?
         .collect::<Result<_, _>>()?;
-    Ok(Settings { version, groups, tasks })
+    let global = connection
+        .prepare_cached(sql!("global_settings"))?
+        .query_row([], |row| {
+            Ok(GlobalSettings {
+                retention: retention(row, 0)?,
+            })
+        })?;
+    Ok(Settings {
+        version,
+        groups,
+        tasks,
+        global,
+    })
+}
+
+/// How long something is kept, as it is written.
+fn retention(row: &Row<'_>, at: usize) -> rusqlite::Result<Retention> {
+    let text: String = row.get(at)?;
+    serde_json::from_str(&text).map_err(|e| rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(e)))
+}
+
+/// How it is written.
+fn written(retention: &Retention) -> rusqlite::Result<String> {
+    serde_json::to_string(retention).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
 }
 
 /// Changes a setting. It holds from the next take on, whoever makes it.
@@ -92,7 +119,8 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
                         settings.weight,
                         settings.max_running,
                         settings.paused,
-                        settings.max_unfinished
+                        settings.max_unfinished,
+                        written(&settings.retention)?
                     ],
                 )?;
             }
@@ -100,22 +128,32 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
             if settings.max_unfinished.is_some() {
                 connection.execute(sql!("limit_group"), [group])?;
             }
-            (Cap::Group(group.clone()), settings.max_running)
+            (Some(Cap::Group(group.clone())), settings.max_running)
         }
         Setting::Task(task, limits) => {
             if *limits == TaskLimits::default() {
                 connection.execute(sql!("unset_task"), [task])?;
             } else {
-                connection.execute(sql!("set_task"), params![task, limits.max_running, limits.paused])?;
+                connection.execute(
+                    sql!("set_task"),
+                    params![task, limits.max_running, limits.paused, written(&limits.retention)?],
+                )?;
             }
-            (Cap::Task(task.clone()), limits.max_running)
+            (Some(Cap::Task(task.clone())), limits.max_running)
+        }
+        Setting::Global(settings) => {
+            connection.execute(sql!("set_global"), [written(&settings.retention)?])?;
+            (None, None)
         }
     };
-    let (kind, name) = key(&cap);
-    if max_running.is_some() {
-        connection.execute(sql!("cap_count"), params![kind, name])?;
-    } else {
-        connection.execute(sql!("cap_forget"), params![kind, name])?;
+    if let Some(cap) = cap {
+        let (kind, name) = key(&cap);
+        let sql = if max_running.is_some() {
+            sql!("cap_count")
+        } else {
+            sql!("cap_forget")
+        };
+        connection.execute(sql, params![kind, name])?;
     }
     connection.execute(sql!("settings_changed"), [])?;
     tx.all_ready();

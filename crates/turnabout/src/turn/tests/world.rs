@@ -91,7 +91,7 @@ impl World {
     pub(in crate::turn) fn limit(&mut self, task: &str, max_running: u32) {
         let limits = TaskLimits {
             max_running: Some(max_running),
-            paused: false,
+            ..TaskLimits::default()
         };
         self.settings.tasks.insert(task.into(), limits);
     }

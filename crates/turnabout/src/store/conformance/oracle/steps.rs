@@ -357,12 +357,14 @@ impl Oracle {
                 max_running,
                 max_unfinished: self.one_in(3).then(|| self.rng.u32(1..20)),
                 paused: self.one_in(8),
+                ..GroupSettings::default()
             };
             Setting::Group(self.pick(&GROUPS).to_owned(), group)
         } else {
             let task = TaskLimits {
                 max_running,
                 paused: self.one_in(8),
+                ..TaskLimits::default()
             };
             Setting::Task(self.pick(&TASKS).to_owned(), task)
         };

@@ -257,7 +257,8 @@ CREATE TABLE group_setting (
     weight      INTEGER NOT NULL,
     max_running INTEGER,
     max_unfinished INTEGER,
-    paused      INTEGER NOT NULL
+    paused      INTEGER NOT NULL,
+    retention   TEXT    NOT NULL         -- JSON: final state -> seconds
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX limited_groups ON group_setting ("group") WHERE max_unfinished IS NOT NULL;
@@ -265,8 +266,17 @@ CREATE INDEX limited_groups ON group_setting ("group") WHERE max_unfinished IS N
 CREATE TABLE task_limit (
     task        TEXT    NOT NULL PRIMARY KEY,
     max_running INTEGER,
-    paused      INTEGER NOT NULL
+    paused      INTEGER NOT NULL,
+    retention   TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- What holds for everything: one row.
+CREATE TABLE global_setting (
+    single    INTEGER NOT NULL PRIMARY KEY CHECK (single = 1),
+    retention TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO global_setting VALUES (1, '{}');
 
 -- How many jobs executors hold, only for the groups (kind 0) and tasks (kind 1) that have a cap.
 CREATE TABLE cap (

@@ -221,14 +221,20 @@ create table turnabout.owed (
 );
 
 -- What operators set. `version` grows with every change, so that a take notices.
-create table turnabout.settings (single boolean primary key default true check (single), version bigint not null);
+-- `retention` is JSON: final state -> seconds. Here it is what holds for everything.
+create table turnabout.settings (
+    single    boolean primary key default true check (single),
+    version   bigint not null,
+    retention text not null default '{}'
+);
 insert into turnabout.settings values (true, 0);
 create table turnabout.group_setting (
     name        text collate "C" primary key,
     weight      integer not null,
     max_running integer,
     paused      boolean not null,
-    max_unfinished integer
+    max_unfinished integer,
+    retention   text not null default '{}'
 );
 create index group_limited on turnabout.group_setting (name) where max_unfinished is not null;
 create index group_weighted on turnabout.group_setting (name) where weight > 1;
@@ -236,7 +242,8 @@ create index group_paused on turnabout.group_setting (name) where paused;
 create table turnabout.task_limit (
     name        text collate "C" primary key,
     max_running integer,
-    paused      boolean not null
+    paused      boolean not null,
+    retention   text not null default '{}'
 );
 -- How many jobs of a capped group or task are held: a row only for what is capped.
 create table turnabout.cap (

@@ -1,0 +1,62 @@
+//! Up to when ended jobs were looked through: so that the next look begins there, and not with everything that is kept.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::clock::before;
+
+/// A job may become visible so much later than it ended (its transaction was long, or a clock was set back).
+const OVERLAP: Duration = Duration::from_hours(1);
+
+/// How far each rule of [`crate::retention::rules`] has been followed, by this process.
+#[derive(Debug, Default)]
+pub(crate) struct Swept {
+    /// The settings that the rules are made from: other settings, other rules.
+    version: i64,
+    until: Vec<Option<Timestamp>>,
+}
+
+impl Swept {
+    /// From when on jobs have to be looked at that the rule with this number covers. `late`: so much later yet they may have
+    /// been passed over. None: all of them.
+    pub(crate) fn from(&mut self, version: i64, rule: usize, late: Duration) -> Option<Timestamp> {
+        if self.version != version {
+            *self = Self {
+                version,
+                until: Vec::new(),
+            };
+        }
+        let until = self.until.get(rule).copied().flatten();
+        until.map(|until| before(until, OVERLAP + late))
+    }
+
+    /// Everything that ended until then, and is covered by this rule, is forgotten.
+    pub(crate) fn done(&mut self, version: i64, rule: usize, until: Timestamp) {
+        if self.version == version {
+            if self.until.len() <= rule {
+                self.until.resize(rule + 1, None);
+            }
+            if let Some(place) = self.until.get_mut(rule) {
+                *place = Some(until);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_begins_where_the_last_one_ended_unless_the_rules_have_changed() {
+        let (mut swept, now) = (Swept::default(), Timestamp::UNIX_EPOCH);
+        assert_eq!(swept.from(3, 1, Duration::ZERO), None);
+        swept.done(3, 1, now);
+        assert_eq!(swept.from(3, 1, Duration::ZERO), Some(before(now, OVERLAP)));
+        assert_eq!(swept.from(3, 0, Duration::ZERO), None, "another rule");
+        assert_eq!(swept.from(4, 1, Duration::ZERO), None, "other rules");
+        swept.done(3, 1, now);
+        assert_eq!(swept.from(4, 1, Duration::ZERO), None, "that was about the former ones");
+    }
+}

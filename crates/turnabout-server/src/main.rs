@@ -6,8 +6,8 @@ use clap::Parser;
 
 use crate::api::types::BulkVerb;
 use crate::cli::{
-    Cli, Command, change, demo, doctor, few, group, jobs, keeping, logs, overview, schedule, serve, show, submit, task, token,
-    top,
+    Cli, Command, change, demo, doctor, few, group, jobs, keeping, logs, overview, schedule, serve, show, submit, task,
+    token, top,
 };
 
 mod api;

@@ -27,13 +27,13 @@ pub(crate) use event::{BriefView, FollowRequest, StreamEvent};
 pub(crate) use executor::{DrainRequest, DrainView, ExecutorView, Executors, ExitQuery, Running};
 pub(crate) use failure::{FailureView, Failures};
 pub(crate) use given::Limit;
-pub(crate) use retention::{GlobalChange, GlobalView, RetentionChange, RetentionView, Seconds};
 pub(crate) use group::{GroupChange, GroupSet, GroupSummary, Groups};
 pub(crate) use job::{AttemptView, Attempts, CancelOutcome, Cancelled, Explained, JobView, LineView, LogView, null};
 pub(crate) use list::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery};
 pub(crate) use me::{Links, Me};
 pub(crate) use operation::{OperationState, OperationView, Operations};
 pub(crate) use problem::{Code, Problem};
+pub(crate) use retention::{GlobalChange, GlobalView, RetentionChange, RetentionView, Seconds};
 pub(crate) use schedule::{
     BackfillRequest, CheckRequest, NextTimes, PauseRequest, RunRequest, RunView, Runs, ScheduleEventView, SchedulePage,
     ScheduleRequest, ScheduleView,

@@ -19,8 +19,9 @@ use turnabout::{JobId, Priority};
 use super::events::Events;
 use crate::api::types::{
     Attempts, AuditPage, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, Diagnosis, DrainRequest, DrainView,
-    Executors, Explained, Failures, GlobalChange, GlobalView, GroupChange, GroupSet, GroupSummary, Groups, JobPage, JobView, ListQuery, LogView,
-    MintRequest, MintedView, Problem, SetPriority, SharesView, Summary, TaskChange, TaskSet, TaskView, Tasks,
+    Executors, Explained, Failures, GlobalChange, GlobalView, GroupChange, GroupSet, GroupSummary, Groups, JobPage,
+    JobView, ListQuery, LogView, MintRequest, MintedView, Problem, SetPriority, SharesView, Summary, TaskChange,
+    TaskSet, TaskView, Tasks,
 };
 use crate::api::{AuditQuery, FailuresQuery};
 use crate::traces;

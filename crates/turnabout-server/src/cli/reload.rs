@@ -150,7 +150,11 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
         if said("paused") {
             set = if wanted.paused { set.pause() } else { set.resume() };
         }
-        let times = [wanted.retention_success, wanted.retention_failed, wanted.retention_cancelled];
+        let times = [
+            wanted.retention_success,
+            wanted.retention_failed,
+            wanted.retention_cancelled,
+        ];
         for ((key, state), time) in KEPT.into_iter().zip(FINAL).zip(times) {
             if said(key) {
                 set = set.keep(state, time);
@@ -186,7 +190,11 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
         if said("paused") {
             set = if wanted.paused { set.pause() } else { set.resume() };
         }
-        let times = [wanted.retention_success, wanted.retention_failed, wanted.retention_cancelled];
+        let times = [
+            wanted.retention_success,
+            wanted.retention_failed,
+            wanted.retention_cancelled,
+        ];
         for ((key, state), time) in KEPT.into_iter().zip(FINAL).zip(times) {
             if said(key) {
                 set = set.keep(state, time);
@@ -212,12 +220,20 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
 
 /// What holds for all jobs of which neither group nor task says anything.
 async fn apply_to_all(jobs: &Jobs, new: &Config, former: &Config) -> turnabout::Result<()> {
-    let said = |key: &str| [new, former].iter().any(|config| *config.origin(key) != Origin::Default);
+    let said = |key: &str| {
+        [new, former]
+            .iter()
+            .any(|config| *config.origin(key) != Origin::Default)
+    };
     if !KEPT.into_iter().any(said) {
         return Ok(());
     }
     let wanted = &new.store;
-    let times = [wanted.retention_success, wanted.retention_failed, wanted.retention_cancelled];
+    let times = [
+        wanted.retention_success,
+        wanted.retention_failed,
+        wanted.retention_cancelled,
+    ];
     let mut set = jobs.global();
     for ((key, state), time) in KEPT.into_iter().zip(FINAL).zip(times) {
         if said(key) {

@@ -6,8 +6,8 @@ use jiff::SignedDuration;
 
 use super::global::Global;
 use super::group::{Pausing, limit};
-use super::overview::Overview;
 use super::keeping::{self, Keeping};
+use super::overview::Overview;
 use super::print;
 use crate::api::types::{Limit, Published, TaskChange, TaskView};
 

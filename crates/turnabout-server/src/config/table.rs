@@ -20,7 +20,8 @@ section! {
         database: StoreUrl = StoreUrl("sqlite://turnabout.db".to_owned()), flag "database";
         /// How long jobs are kept after they have ended. "0 seconds": they are deleted at once.
         retention: Duration = Duration::from_hours(30 * 24);
-        /// How long jobs are kept after they have succeeded, unless their group or task says otherwise: as `retention` unless given. "0 seconds": they go within seconds.
+        /// How long jobs are kept after they have succeeded, unless their group or task says otherwise: as `retention` unless
+        /// given. "0 seconds": they go within seconds.
         retention_success: Option<Duration> = None, like "\"0 seconds\"", live true;
         /// The same for those that have failed.
         retention_failed: Option<Duration> = None, like "\"30 days\"", live true;
@@ -289,7 +290,8 @@ section! {
         max_unfinished: Option<u32> = None, like "1000", live true;
         /// Whether none of its jobs is taken.
         paused: bool = false, live true;
-        /// How long its jobs are kept after they have succeeded, unless their group says otherwise: as retention-success of all jobs unless given. "0 seconds": they go within seconds.
+        /// How long its jobs are kept after they have succeeded, unless their group says otherwise: as those of all tasks unless
+        /// given. "0 seconds": they go within seconds.
         retention_success: Option<Duration> = None, like "\"0 seconds\"", live true;
         /// The same for those that have failed.
         retention_failed: Option<Duration> = None, like "\"30 days\"", live true;
@@ -353,7 +355,8 @@ section! {
         max_unfinished: Option<u32> = None, like "10000", live true;
         /// Whether none of its jobs is taken.
         paused: bool = false, live true;
-        /// How long its jobs are kept after they have succeeded: as their task says unless given. "0 seconds": they go within seconds.
+        /// How long its jobs are kept after they have succeeded: as their task says unless given. "0 seconds": they go within
+        /// seconds.
         retention_success: Option<Duration> = None, like "\"0 seconds\"", live true;
         /// The same for those that have failed.
         retention_failed: Option<Duration> = None, like "\"30 days\"", live true;

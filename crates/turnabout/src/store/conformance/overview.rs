@@ -10,6 +10,7 @@ use crate::jobs::Jobs;
 use crate::lifecycle::Event;
 use crate::store::Hint;
 use crate::store::NewJob;
+use crate::store::Settled;
 use crate::store::overview::{Sum, Whose};
 
 const HOLD: Duration = Duration::from_mins(1);
@@ -303,7 +304,8 @@ async fn c47_failures_are_all_that_are_kept_and_no_cancels(world: &World) {
     // Cancelled in its first attempt, which has not failed.
     exec.start(&held[1]).await;
     world.happen(held[1].id, Event::Cancel).await.expect("it may");
-    exec.end(&held[1], Event::Succeed).await;
+    let cancelled = exec.outcome(&held[1], Event::Succeed, true);
+    assert_eq!(exec.settle(cancelled).await, Settled::Done);
     // Cancelled after its first attempt has failed.
     exec.run(&held[2], Event::Fail).await;
     world.happen(held[2].id, Event::Cancel).await.expect("it may");

@@ -77,12 +77,18 @@ CREATE TABLE feed (
     forgotten INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE global_setting (
+    single    INTEGER NOT NULL PRIMARY KEY CHECK (single = 1),
+    retention TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE group_setting (
     "group"     TEXT    NOT NULL PRIMARY KEY,
     weight      INTEGER NOT NULL,
     max_running INTEGER,
     max_unfinished INTEGER,
-    paused      INTEGER NOT NULL
+    paused      INTEGER NOT NULL,
+    retention   TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX limited_groups ON group_setting ("group") WHERE max_unfinished IS NOT NULL;
@@ -338,5 +344,6 @@ CREATE TABLE task (
 CREATE TABLE task_limit (
     task        TEXT    NOT NULL PRIMARY KEY,
     max_running INTEGER,
-    paused      INTEGER NOT NULL
+    paused      INTEGER NOT NULL,
+    retention   TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;

@@ -251,14 +251,14 @@ CREATE TABLE owed (
     job    TEXT    NOT NULL
 ) STRICT;
 
--- What operators set. What is not here has the defaults.
+-- What operators set. What is not here has the defaults. `retention` is JSON: final state -> seconds.
 CREATE TABLE group_setting (
     "group"     TEXT    NOT NULL PRIMARY KEY,
     weight      INTEGER NOT NULL,
     max_running INTEGER,
     max_unfinished INTEGER,
     paused      INTEGER NOT NULL,
-    retention   TEXT    NOT NULL         -- JSON: final state -> seconds
+    retention   TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX limited_groups ON group_setting ("group") WHERE max_unfinished IS NOT NULL;

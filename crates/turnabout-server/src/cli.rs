@@ -16,6 +16,7 @@ mod logging;
 pub(crate) mod logs;
 pub(crate) mod overview;
 mod print;
+pub(crate) mod queue;
 mod reload;
 pub(crate) mod schedule;
 pub(crate) mod serve;
@@ -84,6 +85,14 @@ pub(crate) enum Command {
     Group(group::Group),
     /// Show what is set for everything, or change how long ended jobs are kept
     Settings(keeping::Settings),
+    /// Show the queues, who serves them, and which are paused
+    Queues(overview::Overview),
+    /// Show a queue, pause it, or resume it
+    Queue(queue::Queue),
+    /// Pause everything: no further job is taken at all, those that run go on
+    Pause(queue::Everything),
+    /// Take jobs again after `pause`
+    Resume(queue::Everything),
     /// Show what executors run
     Tasks(overview::Overview),
     /// Show a task, pause it, or set its limit and how long its ended jobs are kept

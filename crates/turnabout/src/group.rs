@@ -1,4 +1,4 @@
-//! What operators set for groups, for tasks and for everything: weights, caps, pauses, how long ended jobs are kept. It acts at
+//! What operators set for groups, tasks, queues and everything: weights, caps, pauses, how long ended jobs are kept. It acts at
 //! once on jobs already there.
 
 use std::collections::HashMap;
@@ -53,9 +53,19 @@ pub struct TaskLimits {
     pub retention: Retention,
 }
 
+/// What is set for a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueSettings {
+    /// Whether none of its jobs is taken.
+    pub paused: bool,
+}
+
 /// What is set for everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GlobalSettings {
+    /// Whether no job is taken at all.
+    #[serde(default)]
+    pub paused: bool,
     /// How long ended jobs are kept of which neither group nor task says anything.
     #[serde(default)]
     pub retention: Retention,
@@ -70,6 +80,8 @@ pub struct Settings {
     pub groups: HashMap<String, GroupSettings>,
     /// Tasks for which something is set.
     pub tasks: HashMap<String, TaskLimits>,
+    /// Queues for which something is set.
+    pub queues: HashMap<String, QueueSettings>,
     /// What is set for everything.
     pub global: GlobalSettings,
 }
@@ -83,6 +95,16 @@ impl Settings {
     /// What is set for a task, or the defaults.
     pub fn task(&self, name: &str) -> TaskLimits {
         self.tasks.get(name).copied().unwrap_or_default()
+    }
+
+    /// What is set for a queue, or the defaults.
+    pub fn queue(&self, name: &str) -> QueueSettings {
+        self.queues.get(name).copied().unwrap_or_default()
+    }
+
+    /// Whether jobs of this queue, group and task are not taken, because one of them is paused, or everything.
+    pub fn is_paused(&self, queue: &str, group: &str, task: &str) -> bool {
+        self.global.paused || self.queue(queue).paused || self.group(group).paused || self.task(task).paused
     }
 }
 

@@ -40,7 +40,7 @@ pub use open::Open;
 pub use predict::Predicted;
 pub use schedules::{FollowSchedules, PastRun, Reconciled, Schedules, SetSchedule};
 pub use scope::ScopedJobs;
-pub use set::{SetGlobal, SetGroup, SetTask};
+pub use set::{SetGlobal, SetGroup, SetQueue, SetTask};
 pub use watch::Watch;
 
 pub use crate::store::overview::{Counts, GroupSum, Member, Sum, Tally, Whose};
@@ -341,12 +341,17 @@ impl Jobs {
         SetTask::new(self.clone(), task.into())
     }
 
+    /// Changes what is set for a queue: whether it is paused. Say so, then await it.
+    pub fn queue(&self, queue: impl Into<String>) -> SetQueue {
+        SetQueue::new(self.clone(), queue.into())
+    }
+
     /// Changes what is set for everything. Say what, then await it.
     pub fn global(&self) -> SetGlobal {
         SetGlobal::new(self.clone())
     }
 
-    /// What is set for groups, for tasks and for everything.
+    /// What is set for groups, tasks, queues and everything.
     pub async fn settings(&self) -> Result<Arc<Settings>> {
         self.store().settings().await
     }

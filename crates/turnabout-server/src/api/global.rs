@@ -38,6 +38,11 @@ pub(super) async fn change(
     for (state, time) in change.retention.unwrap_or_default().said()? {
         set = set.keep(state, time);
     }
+    set = match change.paused {
+        Some(true) => set.pause(),
+        Some(false) => set.resume(),
+        None => set,
+    };
     let settings = set.await?;
     tracing::info!(by = caller.name, ?settings, "what is set for everything was changed");
     let deed = Deed {

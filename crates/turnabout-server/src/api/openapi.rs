@@ -22,7 +22,7 @@ use super::state::App;
 use super::types::{BriefView, Code, Problem, ScheduleEventView};
 use super::{
     audit, dashboard, doctor, events, executors, failures, global, groups, guard, info, jobs, me, metrics, operations,
-    schedules, shares, summary, tasks, tokens,
+    queues, schedules, shares, summary, tasks, tokens,
 };
 
 #[derive(OpenApi)]
@@ -40,6 +40,7 @@ use super::{
         (name = "tokens", description = "Short-lived tokens for browsers"),
         (name = "summary", description = "How the whole is doing"),
         (name = "settings", description = "What is set for everything"),
+        (name = "queues", description = "Which executors take which jobs, and which queues are paused"),
         (name = "groups", description = "Whose turn it is: their jobs, and what is set for them"),
         (name = "tasks", description = "What executors run, and what is set for it"),
         (name = "schedules", description = "Jobs that are submitted again and again, by the calendar"),
@@ -79,6 +80,8 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(global::get, global::change))
         .routes(routes!(groups::list))
         .routes(routes!(groups::get, groups::change))
+        .routes(routes!(queues::list))
+        .routes(routes!(queues::get, queues::change))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::get, tasks::change))
         .routes(routes!(schedules::list))

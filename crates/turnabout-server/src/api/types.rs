@@ -12,6 +12,7 @@ mod list;
 mod me;
 mod operation;
 mod problem;
+mod queue;
 mod retention;
 mod schedule;
 mod share;
@@ -33,6 +34,7 @@ pub(crate) use list::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQu
 pub(crate) use me::{Links, Me};
 pub(crate) use operation::{OperationState, OperationView, Operations};
 pub(crate) use problem::{Code, Problem};
+pub(crate) use queue::{QueueChange, QueueSet, QueueView, Queues};
 pub(crate) use retention::{GlobalChange, GlobalView, RetentionChange, RetentionView, Seconds};
 pub(crate) use schedule::{
     BackfillRequest, CheckRequest, NextTimes, PauseRequest, RunRequest, RunView, Runs, ScheduleEventView, SchedulePage,

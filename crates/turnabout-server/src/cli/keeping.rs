@@ -77,7 +77,7 @@ pub(crate) struct Settings {
 pub(crate) async fn run(global: &Global, args: Settings) -> anyhow::Result<ExitCode> {
     let change = GlobalChange {
         retention: args.keeping.change(),
-        note: None,
+        ..GlobalChange::default()
     };
     let client = global.client().await?;
     let settings = if change == GlobalChange::default() {
@@ -95,7 +95,10 @@ pub(crate) async fn run(global: &Global, args: Settings) -> anyhow::Result<ExitC
     print::out(&if args.json {
         print::json(&settings)?
     } else {
-        print::facts([("ended jobs kept", words(&settings.retention))])
+        print::facts([
+            ("everything paused", print::paused(settings.paused)),
+            ("ended jobs kept", words(&settings.retention)),
+        ])
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -214,8 +214,33 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
             .await?;
         }
     }
+    apply_to_queues(jobs, new, former).await?;
     apply_to_all(jobs, new, former).await?;
     declare(jobs, new, former).await
+}
+
+/// Which queues are paused.
+async fn apply_to_queues(jobs: &Jobs, new: &Config, former: &Config) -> turnabout::Result<()> {
+    let mut names: Vec<&String> = new.queues.keys().chain(former.queues.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let paused = format!("queues.{name}.paused");
+        let said = |config: &&Config| *config.origin(&paused) != Origin::Default;
+        if ![new, former].iter().any(said) {
+            continue;
+        }
+        let set = jobs.queue(name);
+        let wanted = new.queues.get(name).is_some_and(|queue| queue.paused);
+        let set = if wanted { set.pause() } else { set.resume() };
+        let before = jobs.settings().await?.queue(name);
+        let after = set.await?;
+        if before != after {
+            let (before, after) = (format!("{before:?}"), format!("{after:?}"));
+            note(jobs, "set-queue", format!("queue:{name}"), None, before, after).await?;
+        }
+    }
+    Ok(())
 }
 
 /// What holds for all jobs of which neither group nor task says anything.

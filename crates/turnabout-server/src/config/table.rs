@@ -343,6 +343,16 @@ section! {
 }
 
 section! {
+    /// A queue: which executors take which jobs. Queues need not be named here. What stands here is written to the store whenever
+    /// the program starts or the file changes, and holds for all executors. What is left out stays as it was set with
+    /// `turnabout queue`.
+    Queue {
+        /// Whether none of its jobs is taken.
+        paused: bool = false, live true;
+    }
+}
+
+section! {
     /// A group: a tenant, the unit of fairness. Groups need not be named here; this is for those that differ. What stands
     /// here is written to the store whenever the program starts or the file changes, and holds for all executors. What is
     /// left out stays as it was set with `turnabout group`.

@@ -26,6 +26,10 @@ pub struct Explanation {
     pub place: Option<u64>,
     /// How many groups take turns in its queue (counted up to a limit).
     pub groups: u64,
+    /// Whether everything is paused.
+    pub all_paused: bool,
+    /// Whether its queue is paused.
+    pub queue_paused: bool,
     /// Whether its group is paused.
     pub group_paused: bool,
     /// Whether its task is paused.
@@ -70,6 +74,8 @@ impl Explanation {
             parked: job.due.filter(|_| job.lane.is_none()).map(|due| until(now, due)),
             place: job.lane.map(|_| standpoint.ahead + 1),
             groups: standpoint.groups,
+            all_paused: standpoint.global.paused,
+            queue_paused: standpoint.queue.paused,
             group_paused: group.paused,
             task_paused: task.paused,
             full: standpoint
@@ -144,12 +150,23 @@ impl Explanation {
 
     /// Whether something has to change before it can start at all.
     pub(super) fn is_kept(&self) -> bool {
-        self.group_paused || self.task_paused || !self.known || self.silent.is_some()
+        self.is_paused() || !self.known || self.silent.is_some()
+    }
+
+    /// Whether someone has paused it: everything, or its queue, group or task.
+    fn is_paused(&self) -> bool {
+        self.all_paused || self.queue_paused || self.group_paused || self.task_paused
     }
 
     /// What keeps the job from being taken, whoever's turn it is.
     fn obstacles(&self) -> Vec<String> {
         let mut obstacles = Vec::new();
+        if self.all_paused {
+            obstacles.push("everything is paused: no job is taken".to_owned());
+        }
+        if self.queue_paused {
+            obstacles.push(format!("the queue `{}` is paused", self.job.queue));
+        }
         if self.group_paused {
             obstacles.push(format!("the group `{}` is paused", self.job.group));
         }

@@ -1,4 +1,4 @@
-//! Changing what is set for a group, a task or everything. It acts at once on jobs already waiting.
+//! Changing what is set for a group, a task, a queue or everything. It acts at once on jobs already waiting.
 
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 
 use super::Jobs;
 use crate::error::{Error, Result};
-use crate::group::{GlobalSettings, GroupSettings, TaskLimits};
+use crate::group::{GlobalSettings, GroupSettings, QueueSettings, TaskLimits};
 use crate::job::State;
 use crate::retention::Retention;
 use crate::store::Setting;
@@ -183,11 +183,56 @@ impl SetTask {
     }
 }
 
+/// New settings of a queue. Await it to make them so: it returns all that is set for the queue then.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is set until it is awaited"]
+pub struct SetQueue {
+    jobs: Jobs,
+    queue: String,
+    paused: Option<bool>,
+}
+
+impl SetQueue {
+    pub(super) fn new(jobs: Jobs, queue: String) -> Self {
+        Self {
+            jobs,
+            queue,
+            paused: None,
+        }
+    }
+
+    /// No further job of the queue is taken.
+    pub fn pause(mut self) -> Self {
+        self.paused = Some(true);
+        self
+    }
+
+    /// Jobs of the queue are taken again.
+    pub fn resume(mut self) -> Self {
+        self.paused = Some(false);
+        self
+    }
+
+    async fn set(self) -> Result<QueueSettings> {
+        name("queue", &self.queue)?;
+        loop {
+            let known = self.jobs.settings().await?;
+            let mut settings = known.queue(&self.queue);
+            settings.paused = self.paused.unwrap_or(settings.paused);
+            let setting = Setting::Queue(self.queue.clone(), settings);
+            if self.jobs.store().set_since(known.version, setting).await? {
+                return Ok(settings);
+            }
+        }
+    }
+}
+
 /// New settings for everything; what is not said stays as it is. Await it to make them so: it returns all that is set then.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is set until it is awaited"]
 pub struct SetGlobal {
     jobs: Jobs,
+    paused: Option<bool>,
     retention: NewRetention,
 }
 
@@ -195,8 +240,21 @@ impl SetGlobal {
     pub(super) fn new(jobs: Jobs) -> Self {
         Self {
             jobs,
+            paused: None,
             retention: NewRetention::default(),
         }
+    }
+
+    /// No further job is taken at all; those that run go on.
+    pub fn pause(mut self) -> Self {
+        self.paused = Some(true);
+        self
+    }
+
+    /// Jobs are taken again, but for what is paused by itself.
+    pub fn resume(mut self) -> Self {
+        self.paused = Some(false);
+        self
     }
 
     /// How long jobs are kept that have ended in this state, which is a final one, unless their group or task says otherwise.
@@ -211,6 +269,7 @@ impl SetGlobal {
         loop {
             let known = self.jobs.settings().await?;
             let mut settings = known.global;
+            settings.paused = self.paused.unwrap_or(settings.paused);
             self.retention.over(&mut settings.retention);
             let setting = Setting::Global(settings);
             if self.jobs.store().set_since(known.version, setting).await? {
@@ -288,6 +347,15 @@ impl IntoFuture for SetGroup {
 
 impl IntoFuture for SetTask {
     type Output = Result<TaskLimits>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.set())
+    }
+}
+
+impl IntoFuture for SetQueue {
+    type Output = Result<QueueSettings>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

@@ -21,6 +21,7 @@ mod logs;
 mod looking;
 mod oracle;
 mod overview;
+mod pauses;
 mod portions;
 mod predicting;
 mod progress;

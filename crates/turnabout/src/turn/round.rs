@@ -99,10 +99,11 @@ impl Round {
     ) -> Self {
         let horizon = peeked.groups.last().map(|c| c.group.clone());
         peeked.groups.retain_mut(|candidate| {
+            let group = &candidate.group;
             candidate
                 .streams
-                .retain(|s| tasks.contains(&s.task) && !settings.task(&s.task).paused);
-            let ready = !candidate.streams.is_empty() && !settings.group(&candidate.group).paused;
+                .retain(|s| tasks.contains(&s.task) && !settings.is_paused(&s.queue, group, &s.task));
+            let ready = !candidate.streams.is_empty();
             if !ready {
                 turns.bench(&candidate.group);
             }

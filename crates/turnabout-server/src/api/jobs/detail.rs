@@ -148,6 +148,8 @@ pub(in super::super) async fn explain(
         parked: why.parked.map(|parked| parked.as_secs_f64()),
         place: why.place,
         groups: why.groups,
+        all_paused: why.all_paused,
+        queue_paused: why.queue_paused,
         group_paused: why.group_paused,
         task_paused: why.task_paused,
         group_full: why.full.iter().any(|(cap, _)| matches!(cap, Cap::Group(_))),

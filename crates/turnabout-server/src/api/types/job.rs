@@ -151,6 +151,12 @@ pub(crate) struct Explained {
     pub(crate) place: Option<u64>,
     /// How many groups take turns in its queue (counted up to a limit).
     pub(crate) groups: u64,
+    /// Whether everything is paused.
+    #[serde(default)]
+    pub(crate) all_paused: bool,
+    /// Whether its queue is paused.
+    #[serde(default)]
+    pub(crate) queue_paused: bool,
     /// Whether its group is paused.
     pub(crate) group_paused: bool,
     /// Whether its task is paused.

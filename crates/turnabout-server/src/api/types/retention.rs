@@ -83,6 +83,9 @@ impl RetentionChange {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = GlobalSettings)]
 pub(crate) struct GlobalView {
+    /// Whether everything is paused: no further job is taken at all.
+    #[serde(default)]
+    pub(crate) paused: bool,
     /// How long ended jobs are kept of which neither group nor task says anything.
     pub(crate) retention: RetentionView,
 }
@@ -90,6 +93,7 @@ pub(crate) struct GlobalView {
 impl From<GlobalSettings> for GlobalView {
     fn from(set: GlobalSettings) -> Self {
         Self {
+            paused: set.paused,
             retention: set.retention.into(),
         }
     }
@@ -99,6 +103,10 @@ impl From<GlobalSettings> for GlobalView {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct GlobalChange {
+    /// True: no further job is taken at all; those that run go on. False: jobs are taken again, but for what is paused by itself.
+    #[schema(value_type = bool)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) paused: Option<bool>,
     /// How long ended jobs are kept of which neither group nor task says anything.
     #[schema(value_type = RetentionChange)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]

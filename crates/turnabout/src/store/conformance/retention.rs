@@ -122,6 +122,7 @@ async fn c33_successes_go_at_once_and_failures_stay_for_thirty_days(world: &Worl
     for world in [world, &not_kept] {
         let global = GlobalSettings {
             retention: kept([Some(0), Some(30), None]),
+            ..GlobalSettings::default()
         };
         world.store.set(Setting::Global(global)).await.expect("it is set");
         let mut exec = world.executor().await;
@@ -155,6 +156,7 @@ async fn c33_the_group_is_asked_before_the_task_and_the_task_before_all(world: &
     };
     let global = GlobalSettings {
         retention: kept([Some(1), None, None]),
+        ..GlobalSettings::default()
     };
     for setting in [
         Setting::Task("mail".to_owned(), limits),
@@ -191,6 +193,7 @@ async fn c33_the_group_is_asked_before_the_task_and_the_task_before_all(world: &
     // What is set acts at once on jobs that have ended already.
     let short = GlobalSettings {
         retention: kept([None, Some(0), None]),
+        ..GlobalSettings::default()
     };
     world.store.set(Setting::Global(short)).await.expect("it is set");
     assert_eq!(world.store.forget().await.expect("it works"), 1);
@@ -200,6 +203,7 @@ async fn c33_the_group_is_asked_before_the_task_and_the_task_before_all(world: &
 async fn c33_a_job_that_ends_after_a_look_is_found_by_the_next(world: &World) {
     let global = GlobalSettings {
         retention: kept([Some(0), None, None]),
+        ..GlobalSettings::default()
     };
     world.store.set(Setting::Global(global)).await.expect("it is set");
     let mut exec = world.executor().await;

@@ -86,7 +86,8 @@ impl Model {
         let full = caps
             .iter()
             .any(|(cap, limit)| limit.is_some_and(|limit| tables.running(cap) >= limit));
-        let change = grabbed(&job.standing()).filter(|_| !full && !group.paused && !task.paused);
+        let change =
+            grabbed(&job.standing()).filter(|_| !full && !settings.is_paused(&job.queue, &job.group, &job.task));
         let Some(change) = change else { return Ok(None) };
         let claimed = Claimed::of(&job, Lane::from(job.priority), claim.number);
         // Should it be given back before it is done, it needs a place in its lane.
@@ -198,8 +199,9 @@ impl Tables {
         }
         all.sort_by_key(|c| ring.wraps(&c.group));
         let useful = |candidate: &Candidate| {
-            let known = |s: &Stream| take.tasks.contains(&s.task) && !settings.task(&s.task).paused;
-            !settings.group(&candidate.group).paused && candidate.streams.iter().any(known)
+            let known =
+                |s: &Stream| take.tasks.contains(&s.task) && !settings.is_paused(queue, &candidate.group, &s.task);
+            candidate.streams.iter().any(known)
         };
         let last = all
             .iter()

@@ -79,6 +79,8 @@ impl Tables {
                 .filter_map(|e| self.seen.get(&e.incarnation).copied())
                 .max(),
             settings,
+            queue: self.settings.queue(&job.queue),
+            global: self.settings.global,
             job: job.clone(),
         })
     }

@@ -20,7 +20,7 @@ impl PostgresStore {
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
         let settings = self.read_settings_on(tx.client()).await?;
-        if settings.group(&job.group).paused || settings.task(&job.task).paused {
+        if settings.is_paused(&job.queue, &job.group, &job.task) {
             tx.commit().await.map_err(&failed)?;
             return Ok(None);
         }

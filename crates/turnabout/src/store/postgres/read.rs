@@ -158,6 +158,8 @@ impl PostgresStore {
                 })
                 .collect(),
             settings: (settings.group(&job.group), settings.task(&job.task)),
+            queue: settings.queue(&job.queue),
+            global: settings.global,
             job,
         }))
     }

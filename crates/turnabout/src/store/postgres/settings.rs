@@ -11,7 +11,7 @@ use super::client::Object;
 use super::connect::{Mode, Tx, failed};
 use super::timeouts::{LONG_TIMEOUT, TIMEOUT};
 use crate::error::{Error, Result};
-use crate::group::{GlobalSettings, GroupSettings, Settings, TaskLimits};
+use crate::group::{GlobalSettings, GroupSettings, QueueSettings, Settings, TaskLimits};
 use crate::retention::Retention;
 use crate::store::{Configuration, Setting};
 use crate::task::TaskSettings;
@@ -73,10 +73,11 @@ impl PostgresStore {
                     };
                     settings.tasks.insert(name, limits);
                 }
-                _ => {
+                2 => {
                     settings.version = number;
-                    settings.global = GlobalSettings { retention };
+                    settings.global = GlobalSettings { paused, retention };
                 }
+                _ => drop(settings.queues.insert(name, QueueSettings { paused })),
             }
         }
         let settings = Arc::new(settings);
@@ -145,12 +146,13 @@ impl PostgresStore {
         let (before, after) = match setting {
             Setting::Group(name, s) => (known.group(name).max_running, s.max_running),
             Setting::Task(name, s) => (known.task(name).max_running, s.max_running),
-            Setting::Global(_) => (None, None),
+            Setting::Queue(..) | Setting::Global(_) => (None, None),
         };
         let resumed = match setting {
             Setting::Group(name, s) => known.group(name).paused && !s.paused,
             Setting::Task(name, s) => known.task(name).paused && !s.paused,
-            Setting::Global(_) => false,
+            Setting::Queue(name, s) => known.queue(name).paused && !s.paused,
+            Setting::Global(s) => known.global.paused && !s.paused,
         };
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
@@ -202,8 +204,18 @@ impl PostgresStore {
                     .map_err(&failed)?;
                 (1, name, cap)
             }
+            Setting::Queue(name, s) => {
+                if *s == QueueSettings::default() {
+                    tx.execute(&self.sql.unset_queue, &[name]).await.map_err(&failed)?;
+                } else {
+                    tx.execute(&self.sql.set_queue, &[name, &s.paused])
+                        .await
+                        .map_err(&failed)?;
+                }
+                (0, &everything, None)
+            }
             Setting::Global(s) => {
-                tx.execute(&self.sql.set_global, &[&written(&s.retention)?])
+                tx.execute(&self.sql.set_global, &[&written(&s.retention)?, &s.paused])
                     .await
                     .map_err(&failed)?;
                 (0, &everything, None)
@@ -219,12 +231,15 @@ impl PostgresStore {
                 .map_err(&failed)?;
         }
         if resumed {
-            let (group, task) = match setting {
-                Setting::Group(name, _) => (Some(name), None),
-                Setting::Task(name, _) => (None, Some(name)),
-                Setting::Global(_) => (None, None),
+            let (queue, group, task) = match setting {
+                Setting::Queue(name, _) => (Some(name), None, None),
+                Setting::Group(name, _) => (None, Some(name), None),
+                Setting::Task(name, _) => (None, None, Some(name)),
+                Setting::Global(_) => (None, None, None),
             };
-            tx.query(&self.sql.announce, &[&group, &task]).await.map_err(&failed)?;
+            tx.query(&self.sql.announce, &[&queue, &group, &task])
+                .await
+                .map_err(&failed)?;
         }
         tx.commit().await.map_err(&failed)?;
         self.made_ready();

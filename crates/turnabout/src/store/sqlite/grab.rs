@@ -22,7 +22,7 @@ pub(super) fn grab(tx: &mut Tx<'_>, executor: Uuid, number: i64, id: JobId) -> R
         return Ok(None);
     };
     let current = tx.settings()?;
-    if current.group(&job.group).paused || current.task(&job.task).paused {
+    if current.is_paused(&job.queue, &job.group, &job.task) {
         return Ok(None);
     }
     let caps: Vec<_> = settings::caps(&current, &job.group, &job.task).collect();

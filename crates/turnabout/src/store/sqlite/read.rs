@@ -139,6 +139,8 @@ pub(super) fn standpoint(tx: &mut Tx<'_>, id: JobId) -> Result<Option<Standpoint
         running,
         heard: heard(tx, &job)?,
         settings: (settings.group(&job.group), settings.task(&job.task)),
+        queue: settings.queue(&job.queue),
+        global: settings.global,
         job,
     }))
 }

@@ -79,7 +79,8 @@ CREATE TABLE feed (
 
 CREATE TABLE global_setting (
     single    INTEGER NOT NULL PRIMARY KEY CHECK (single = 1),
-    retention TEXT    NOT NULL
+    retention TEXT    NOT NULL,
+    paused    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE group_setting (
@@ -245,6 +246,11 @@ CREATE TABLE progress (
     claim    INTEGER NOT NULL,
     percent  INTEGER NOT NULL,
     step     TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE queue_setting (
+    queue  TEXT    NOT NULL PRIMARY KEY,
+    paused INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE ready (

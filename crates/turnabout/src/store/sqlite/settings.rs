@@ -11,7 +11,7 @@ use super::fault::Fault;
 use super::rows::micros;
 use super::tx::Tx;
 use crate::error::Result;
-use crate::group::{Cap, GlobalSettings, GroupSettings, Settings, TaskLimits};
+use crate::group::{Cap, GlobalSettings, GroupSettings, QueueSettings, Settings, TaskLimits};
 use crate::retention::Retention;
 use crate::store::{Configuration, Setting};
 use crate::task::TaskSettings;
@@ -78,17 +78,23 @@ pub(super) fn read(connection: &Connection, version: i64) -> Result<Settings, Fa
             Ok((row.get(0)?, limits))
         })?
         .collect::<Result<_, _>>()?;
+    let queues = connection
+        .prepare_cached(sql!("queue_settings"))?
+        .query_map([], |row| Ok((row.get(0)?, QueueSettings { paused: row.get(1)? })))?
+        .collect::<Result<_, _>>()?;
     let global = connection
         .prepare_cached(sql!("global_settings"))?
         .query_row([], |row| {
             Ok(GlobalSettings {
                 retention: retention(row, 0)?,
+                paused: row.get(1)?,
             })
         })?;
     Ok(Settings {
         version,
         groups,
         tasks,
+        queues,
         global,
     })
 }
@@ -141,8 +147,17 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
             }
             (Some(Cap::Task(task.clone())), limits.max_running)
         }
+        Setting::Queue(queue, settings) => {
+            if *settings == QueueSettings::default() {
+                connection.execute(sql!("unset_queue"), [queue])?;
+            } else {
+                connection.execute(sql!("set_queue"), params![queue, settings.paused])?;
+            }
+            (None, None)
+        }
         Setting::Global(settings) => {
-            connection.execute(sql!("set_global"), [written(&settings.retention)?])?;
+            let written = params![written(&settings.retention)?, settings.paused];
+            connection.execute(sql!("set_global"), written)?;
             (None, None)
         }
     };

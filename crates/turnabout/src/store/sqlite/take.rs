@@ -30,7 +30,9 @@ pub(super) fn take(tx: &mut Tx<'_>, take: &mut Take) -> Result<Taken, Fault> {
         window: take.turns.window(take.want).max(1),
     };
     let mut peeks = Vec::with_capacity(take.queues.len());
-    for queue in &take.queues {
+    // What is paused as a whole is not even looked into.
+    let open = |queue: &&String| !settings.global.paused && !settings.queue(queue).paused;
+    for queue in take.queues.iter().filter(open) {
         peeks.push(look.peek(tx.connection, queue)?);
     }
     let peeked = Peeked::merge(&ring, peeks);

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::words::{brief, changed, said, without_seq};
 use super::{Exec, GROUPS, Held, Oracle, QUEUES, TASKS, plain};
-use crate::group::{GroupSettings, TaskLimits};
+use crate::group::{GlobalSettings, GroupSettings, QueueSettings, TaskLimits};
 use crate::job::{JobId, Meta, Priority, State, When};
 use crate::lifecycle::Event;
 use crate::store::{
@@ -351,7 +351,15 @@ impl Oracle {
 
     async fn set(&mut self) {
         let max_running = if self.rng.bool() { Some(self.rng.u32(..4)) } else { None };
-        let setting = if self.rng.bool() {
+        let setting = if self.one_in(6) {
+            let paused = self.one_in(3);
+            Setting::Queue(self.pick(&QUEUES).to_owned(), QueueSettings { paused })
+        } else if self.one_in(12) {
+            Setting::Global(GlobalSettings {
+                paused: self.one_in(4),
+                ..GlobalSettings::default()
+            })
+        } else if self.rng.bool() {
             let group = GroupSettings {
                 weight: self.rng.u32(1..4),
                 max_running,
@@ -374,6 +382,7 @@ impl Oracle {
         let model = self.model.settings().await.expect("the model has settings");
         let store = self.store.settings().await.expect("the store has settings");
         self.compare((&model.groups, &model.tasks), (&store.groups, &store.tasks));
+        self.compare((&model.queues, &model.global), (&store.queues, &store.global));
     }
 
     fn advance(&mut self) {

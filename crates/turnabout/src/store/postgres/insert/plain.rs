@@ -43,8 +43,10 @@ fn unanswered() -> Error {
 fn is_free(settings: &Settings, jobs: &[&NewJob]) -> bool {
     let uncapped = settings.groups.values().all(|s| s.max_running.is_none())
         && settings.tasks.values().all(|s| s.max_running.is_none());
+    // The queue of a job may be known to the store only.
+    let open = !settings.global.paused && settings.queues.values().all(|queue| !queue.paused);
     let paused = |job: &&NewJob| settings.group(&job.group).paused || settings.task(&job.task).paused;
-    uncapped && !jobs.iter().any(paused)
+    uncapped && open && !jobs.iter().any(paused)
 }
 
 impl PostgresStore {

@@ -1,8 +1,10 @@
 -- All settings, as of one version.
-select 2::smallint as kind, '' as name, s.version::bigint as weight, null::int as max_running, false as paused,
+select 2::smallint as kind, '' as name, s.version::bigint as weight, null::int as max_running, s.paused,
     null::int as max_unfinished, s.retention
 from turnabout.settings s
 union all
 select 0::smallint, name, weight::bigint, max_running, paused, max_unfinished, retention from turnabout.group_setting
 union all
 select 1::smallint, name, 1::bigint, max_running, paused, null, retention from turnabout.task_limit
+union all
+select 3::smallint, name, 1::bigint, null, paused, null, '{}' from turnabout.queue_setting

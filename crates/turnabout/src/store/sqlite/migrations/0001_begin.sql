@@ -270,13 +270,19 @@ CREATE TABLE task_limit (
     retention   TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE queue_setting (
+    queue  TEXT    NOT NULL PRIMARY KEY,
+    paused INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- What holds for everything: one row.
 CREATE TABLE global_setting (
     single    INTEGER NOT NULL PRIMARY KEY CHECK (single = 1),
-    retention TEXT    NOT NULL
+    retention TEXT    NOT NULL,
+    paused    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO global_setting VALUES (1, '{}');
+INSERT INTO global_setting VALUES (1, '{}', 0);
 
 -- How many jobs executors hold, only for the groups (kind 0) and tasks (kind 1) that have a cap.
 CREATE TABLE cap (

@@ -1,2 +1,2 @@
 -- What is set for everything: one row.
-SELECT retention FROM global_setting
+SELECT retention, paused FROM global_setting

@@ -225,7 +225,8 @@ create table turnabout.owed (
 create table turnabout.settings (
     single    boolean primary key default true check (single),
     version   bigint not null,
-    retention text not null default '{}'
+    retention text not null default '{}',
+    paused    boolean not null default false
 );
 insert into turnabout.settings values (true, 0);
 create table turnabout.group_setting (
@@ -244,6 +245,10 @@ create table turnabout.task_limit (
     max_running integer,
     paused      boolean not null,
     retention   text not null default '{}'
+);
+create table turnabout.queue_setting (
+    name   text collate "C" primary key,
+    paused boolean not null
 );
 -- How many jobs of a capped group or task are held: a row only for what is capped.
 create table turnabout.cap (

@@ -51,6 +51,7 @@ export interface Group {
 }
 export interface Task {
   task: string; waiting: number; stuck: number; held: number; oldest: string | null; max_running: number | null;
+  max_running_each: number | null; rate: string | null; effective: number; executors: { executor: string; held: number; most: number }[];
   paused: boolean; set?: SetBy;
   published: null | {
     queue: string; priority: Priority; retries: number; retry_delay_seconds: number; retry_cap_seconds: number;

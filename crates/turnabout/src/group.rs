@@ -1,12 +1,16 @@
 //! What operators set for groups, tasks, queues and everything: weights, caps, pauses, how long ended jobs are kept. It acts at
 //! once on jobs already there.
 
+mod rate;
+
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::retention::Retention;
+
+pub use rate::Rate;
 
 /// What is set for a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +23,9 @@ pub struct GroupSettings {
     pub max_unfinished: Option<u32>,
     /// Whether none of its jobs is taken.
     pub paused: bool,
+    /// How often its jobs may start, over all executors.
+    #[serde(default)]
+    pub rate: Option<Rate>,
     /// How long its ended jobs are kept.
     #[serde(default)]
     pub retention: Retention,
@@ -36,6 +43,7 @@ impl Default for GroupSettings {
             max_running: None,
             max_unfinished: None,
             paused: false,
+            rate: None,
             retention: Retention::default(),
         }
     }
@@ -46,11 +54,24 @@ impl Default for GroupSettings {
 pub struct TaskLimits {
     /// At most so many of its jobs run at a time, over all executors and groups.
     pub max_running: Option<u32>,
+    /// At most so many of its jobs run at a time on one executor.
+    #[serde(default)]
+    pub max_running_each: Option<u32>,
+    /// How often its jobs may start, over all executors and groups.
+    #[serde(default)]
+    pub rate: Option<Rate>,
     /// Whether none of its jobs is taken.
     pub paused: bool,
     /// How long its ended jobs are kept, in groups that say nothing themselves.
     #[serde(default)]
     pub retention: Retention,
+}
+
+impl TaskLimits {
+    /// Whether there are times at which its jobs may not be taken, although it is not paused.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.max_running.is_some() || self.max_running_each.is_some() || self.rate.is_some()
+    }
 }
 
 /// What is set for a queue.
@@ -97,6 +118,21 @@ impl Settings {
         self.tasks.get(name).copied().unwrap_or_default()
     }
 
+    /// How often jobs of a group or a task may start, if that is set.
+    pub(crate) fn rate(&self, of: &Cap) -> Option<Rate> {
+        match of {
+            Cap::Group(group) => self.group(group).rate,
+            Cap::Task(task) => self.task(task).rate,
+        }
+    }
+
+    /// The rates that a job is subject to.
+    pub(crate) fn rates(&self, group: &str, task: &str) -> impl Iterator<Item = (Cap, Rate)> {
+        let group = self.group(group).rate.map(|rate| (Cap::Group(group.to_owned()), rate));
+        let task = self.task(task).rate.map(|rate| (Cap::Task(task.to_owned()), rate));
+        group.into_iter().chain(task)
+    }
+
     /// What is set for a queue, or the defaults.
     pub fn queue(&self, name: &str) -> QueueSettings {
         self.queues.get(name).copied().unwrap_or_default()
@@ -108,7 +144,7 @@ impl Settings {
     }
 }
 
-/// Whose number of running jobs is limited. Ordered: claims lock caps in this order.
+/// Whose number of running jobs, or rate of starts, is limited. Ordered: claims lock caps in this order, and rates after them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Cap {

@@ -325,6 +325,9 @@ impl Jobs {
         if matches!(why.job.state, State::Waiting | State::Stuck) {
             let (executors, held) = futures_util::try_join!(self.executors(), self.store().insight().held())?;
             why.look_at_slots(&executors, &held, now);
+            if why.each_full.is_some() {
+                why.look_at_each(&executors, &self.store().insight().held_by().await?, now);
+            }
             let settings = self.settings().await?;
             why.predicted = predict::predict(self.store().as_ref(), &why, &executors, &settings).await?;
         }

@@ -71,6 +71,10 @@ export function task(name) {
               h("td", { class: "num" }, sum.average_items.toFixed(1)), h("td", { class: "num" }, count(sum.failures)), h("td", { class: "num" }, age(sum.oldest))))))),
         task && card("Settings", facts([
           ["Runs at a time", task.max_running === null ? "as many as there are slots" : `at most ${count(task.max_running)}`],
+          ["On one executor", task.max_running_each === null ? "as many as it has slots" : `at most ${count(task.max_running_each)}`],
+          ["Starts", task.rate === null ? "as often as there are slots" : `at most ${task.rate}`],
+          ["Running now", `${count(task.held)} of ${count(task.effective)} that could`],
+          task.executors.length > 0 ? ["By executor", task.executors.map((one) => `${one.executor} ${count(one.held)} of ${count(one.most)}`).join(", ")] : null,
           ["Paused", task.paused ? "yes: no further job is taken" : "no"],
           task.set ? ["Set by", [task.set.by, " ", ago(task.set.at), task.set.note && `: ${task.set.note}`]] : null,
           known ? ["Queue", known.queue] : ["Known", "no executor has made it known"],

@@ -27,7 +27,7 @@ pub(crate) use doctor::{Diagnosis, Finding, Severity};
 pub(crate) use event::{BriefView, FollowRequest, StreamEvent};
 pub(crate) use executor::{DrainRequest, DrainView, ExecutorView, Executors, ExitQuery, Running};
 pub(crate) use failure::{FailureView, Failures};
-pub(crate) use given::Limit;
+pub(crate) use given::{Limit, RateLimit};
 pub(crate) use group::{GroupChange, GroupSet, GroupSummary, Groups};
 pub(crate) use job::{AttemptView, Attempts, CancelOutcome, Cancelled, Explained, JobView, LineView, LogView, null};
 pub(crate) use list::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery};
@@ -45,7 +45,7 @@ pub(crate) use submit::{
     BatchOutcome, BatchRequest, ItemOutcome, ResultView, SetPriority, SubmitRequest, SubmittedToken, SubmittedView,
 };
 pub(crate) use summary::{Rate, Summary, TaskSummary};
-pub(crate) use task::{Published, TaskChange, TaskSet, TaskView, Tasks};
+pub(crate) use task::{Published, TaskChange, TaskSet, TaskUse, TaskView, Tasks};
 pub(crate) use token::{MintRequest, MintedView};
 pub(crate) use trend::{Point, Trends};
 

@@ -129,7 +129,7 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
     names.dedup();
     for name in names {
         let said = |key: &str| said(format!("groups.{name}.{key}"));
-        if !["weight", "max-running", "max-unfinished", "paused"]
+        if !["weight", "max-running", "max-unfinished", "rate", "paused"]
             .into_iter()
             .chain(KEPT)
             .any(said)
@@ -146,6 +146,9 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
         }
         if said("max-unfinished") {
             set = set.max_unfinished(wanted.max_unfinished);
+        }
+        if said("rate") {
+            set = set.rate(wanted.rate);
         }
         if said("paused") {
             set = if wanted.paused { set.pause() } else { set.resume() };
@@ -179,13 +182,23 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
     names.dedup();
     for name in names {
         let said = |key: &str| said(format!("tasks.{name}.{key}"));
-        if !["max-running", "paused"].into_iter().chain(KEPT).any(said) {
+        if !["max-running", "max-running-each", "rate", "paused"]
+            .into_iter()
+            .chain(KEPT)
+            .any(said)
+        {
             continue;
         }
         let wanted = new.tasks.get(name).cloned().unwrap_or_default();
         let mut set = jobs.task_limits(name);
         if said("max-running") {
             set = set.max_running(wanted.max_running);
+        }
+        if said("max-running-each") {
+            set = set.max_running_each(wanted.max_running_each);
+        }
+        if said("rate") {
+            set = set.rate(wanted.rate);
         }
         if said("paused") {
             set = if wanted.paused { set.pause() } else { set.resume() };

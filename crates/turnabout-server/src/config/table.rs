@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use turnabout::group::Rate;
 use turnabout::{Fairness, Missed, Overlap, Priority};
 
 use super::kinds::{
@@ -286,6 +287,11 @@ section! {
         expires: Inherit<Option<Duration>> = Inherit::Inherited, like "\"1 hour\"";
         /// So many of its jobs run at a time at the most, over all executors and groups.
         max_running: Option<u32> = None, like "4", live true;
+        /// So many of its jobs run at a time at the most on one executor.
+        max_running_each: Option<u32> = None, like "2", live true;
+        /// How often its jobs may start, over all executors and groups: "100/s", "10/m", "5/30s". With "10/m burst 20", 20 may start
+        /// at once after a quiet time; without, as many as come in a tenth of a second, and one at least.
+        rate: Option<Rate> = None, like "\"100/s\"", live true;
         /// So many unfinished jobs of it may an owner have at the most.
         max_unfinished: Option<u32> = None, like "1000", live true;
         /// Whether none of its jobs is taken.
@@ -363,6 +369,8 @@ section! {
         max_running: Option<u32> = None, like "2", live true;
         /// So many unfinished jobs may it have at the most.
         max_unfinished: Option<u32> = None, like "10000", live true;
+        /// How often its jobs may start, over all executors: "100/s", "10/m burst 20".
+        rate: Option<Rate> = None, like "\"10/m burst 20\"", live true;
         /// Whether none of its jobs is taken.
         paused: bool = false, live true;
         /// How long its jobs are kept after they have succeeded: as their task says unless given. "0 seconds": they go within

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 
 use super::Jobs;
 use crate::error::{Error, Result};
-use crate::group::{GlobalSettings, GroupSettings, QueueSettings, TaskLimits};
+use crate::group::{GlobalSettings, GroupSettings, QueueSettings, Rate, TaskLimits};
 use crate::job::State;
 use crate::retention::Retention;
 use crate::store::Setting;
@@ -27,6 +27,7 @@ pub struct SetGroup {
     max_running: NewCap,
     max_unfinished: NewCap,
     paused: Option<bool>,
+    rate: Option<Option<Rate>>,
     retention: NewRetention,
 }
 
@@ -39,6 +40,7 @@ impl SetGroup {
             max_running: NewCap::AsItIs,
             max_unfinished: NewCap::AsItIs,
             paused: None,
+            rate: None,
             retention: NewRetention::default(),
         }
     }
@@ -59,6 +61,12 @@ impl SetGroup {
     /// count. `None`: any number.
     pub fn max_unfinished(mut self, jobs: Option<u32>) -> Self {
         self.max_unfinished = NewCap::Set(jobs);
+        self
+    }
+
+    /// How often its jobs may start, over all executors. `None`: as often as there are slots.
+    pub fn rate(mut self, rate: Option<Rate>) -> Self {
+        self.rate = Some(rate);
         self
     }
 
@@ -107,6 +115,7 @@ impl SetGroup {
             settings.max_running = self.max_running.over(settings.max_running);
             settings.max_unfinished = self.max_unfinished.over(settings.max_unfinished);
             settings.paused = self.paused.unwrap_or(settings.paused);
+            settings.rate = self.rate.unwrap_or(settings.rate);
             self.retention.over(&mut settings.retention);
             let setting = Setting::Group(self.group.clone(), settings);
             if self.jobs.store().set_since(known.version, setting).await? {
@@ -124,6 +133,8 @@ pub struct SetTask {
     jobs: Jobs,
     task: String,
     max_running: NewCap,
+    max_running_each: NewCap,
+    rate: Option<Option<Rate>>,
     paused: Option<bool>,
     retention: NewRetention,
 }
@@ -134,6 +145,8 @@ impl SetTask {
             jobs,
             task,
             max_running: NewCap::AsItIs,
+            max_running_each: NewCap::AsItIs,
+            rate: None,
             paused: None,
             retention: NewRetention::default(),
         }
@@ -142,6 +155,18 @@ impl SetTask {
     /// At most so many of its jobs run at a time, over all executors and groups. `None`: as many as there are slots.
     pub fn max_running(mut self, jobs: Option<u32>) -> Self {
         self.max_running = NewCap::Set(jobs);
+        self
+    }
+
+    /// At most so many of its jobs run at a time on one executor. `None`: as many as it has slots.
+    pub fn max_running_each(mut self, jobs: Option<u32>) -> Self {
+        self.max_running_each = NewCap::Set(jobs);
+        self
+    }
+
+    /// How often its jobs may start, over all executors and groups. `None`: as often as there are slots.
+    pub fn rate(mut self, rate: Option<Rate>) -> Self {
+        self.rate = Some(rate);
         self
     }
 
@@ -169,10 +194,14 @@ impl SetTask {
         self.retention.check()?;
         self.max_running
             .check("max_running", "0 would never let a job run; use pause for that")?;
+        self.max_running_each
+            .check("max_running_each", "0 would never let a job run; use pause for that")?;
         loop {
             let known = self.jobs.settings().await?;
             let mut limits = known.task(&self.task);
             limits.max_running = self.max_running.over(limits.max_running);
+            limits.max_running_each = self.max_running_each.over(limits.max_running_each);
+            limits.rate = self.rate.unwrap_or(limits.rate);
             limits.paused = self.paused.unwrap_or(limits.paused);
             self.retention.over(&mut limits.retention);
             let setting = Setting::Task(self.task.clone(), limits);

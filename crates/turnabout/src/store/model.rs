@@ -31,7 +31,7 @@ use super::{
 };
 use crate::clock::{Clock, after};
 use crate::error::Result;
-use crate::group::Settings;
+use crate::group::{Cap, Settings};
 use crate::hook::{self, Hook, Hooks, Owed};
 use crate::job::{Attempt, Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Change, Event, Location, Policy, keeps_progress};
@@ -82,6 +82,8 @@ struct Tables {
     rings: HashMap<String, Ring>,
     accounts: HashMap<(String, String), f64>,
     settings: Arc<Settings>,
+    /// When the buckets of rates will be full, in nanoseconds since 1970.
+    rates: HashMap<Cap, i64>,
     seq: i64,
     /// Hooks, by number, and from when on they may be given out.
     owed: BTreeMap<i64, (Timestamp, Owed)>,

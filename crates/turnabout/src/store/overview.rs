@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{ExecutorInfo, ID_AHEAD, ID_PAST};
 use crate::error::Result;
-use crate::group::{Cap, GlobalSettings, GroupSettings, QueueSettings, TaskLimits};
+use crate::group::{Cap, GlobalSettings, GroupSettings, QueueSettings, Rate, TaskLimits};
 use crate::job::{Job, JobId, Priority, Reason, State};
 
 /// Counting stops here.
@@ -134,6 +134,8 @@ pub struct Standpoint {
     pub heard: Option<Timestamp>,
     /// What is set for its group and task.
     pub settings: (GroupSettings, TaskLimits),
+    /// The rates that it is subject to, and how long until each lets a job start. Zero: now.
+    pub rates: Vec<(Cap, Rate, Duration)>,
     /// What is set for its queue.
     pub queue: QueueSettings,
     /// What is set for everything.

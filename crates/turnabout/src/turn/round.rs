@@ -1,12 +1,13 @@
 //! PURE: one take, from what a peek found to the jobs in hand.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::time::Duration;
 
 use foldhash::{HashMap, HashMapExt as _};
 
 use super::limited::limits;
 use super::{Fairness, Name, Peeked, Ring, Stream, Tasks, Turns};
-use crate::group::{Cap, Settings};
+use crate::group::{Cap, Rate, Settings};
 use crate::job::{Claimed, Lane};
 
 /// An order to a store: take so many jobs from one lane of a group, lowest `seq` first over all these streams.
@@ -42,8 +43,16 @@ pub struct Round {
     pub(super) visits: Vec<Visit>,
     /// Groups that were seen and can give nothing beyond these limits, visited or not.
     waiting: Vec<(Name, Vec<Cap>)>,
-    /// Free places under the caps that matter here, once the store has told them.
+    /// How many jobs may be taken yet under the caps, limits and rates that matter here, once the store has told them.
     pub(super) free: HashMap<Cap, u32>,
+    /// The rates that matter here.
+    buckets: HashMap<Cap, Bucket>,
+    /// How many jobs under rates may be taken yet: as many as there are free slots.
+    slots: u32,
+    /// Whether some of those were left out for want of a slot.
+    crowded: bool,
+    /// All groups that were seen and have something ready; none if there may be others.
+    seen: Option<Vec<Name>>,
     /// Those that had none from the beginning.
     full: HashSet<Cap>,
     /// Where the ring is to be moved to, before anything is claimed.
@@ -51,6 +60,35 @@ pub struct Round {
     /// Whether the peek found anything ready that this executor may run, or there may be such beyond what it saw.
     pub found: bool,
 }
+
+/// A rate, when its bucket was to be full, what time it was then, and how many jobs were taken since.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    rate: Rate,
+    full: i64,
+    now: i64,
+    taken: u32,
+}
+
+impl Bucket {
+    fn after(&self) -> i64 {
+        self.rate.after(self.full, self.now, self.taken)
+    }
+}
+
+/// What is left when a round has ended.
+#[derive(Debug)]
+pub struct Rounded {
+    /// The memory of turns. Groups that a limit kept from giving anything are left out for a while.
+    pub turns: Turns,
+    /// Whether anything is ready that could be taken, as far as limits allow it, or may be beyond what was seen.
+    pub found: bool,
+    /// How long until a rate lets the next job start, if one has kept jobs back.
+    pub again: Option<Duration>,
+}
+
+/// Whoever waits for a slot before jobs under a rate are taken looks again so soon.
+const CROWDED: Duration = Duration::from_millis(10);
 
 /// What one group is to give in a round, over all its visits.
 #[derive(Debug)]
@@ -130,6 +168,9 @@ impl Round {
                 }
             }
         }
+        let seen = peeked
+            .complete
+            .then(|| peeked.groups.iter().map(|c| c.group.clone()).collect());
         let visits = shares
             .into_iter()
             .map(|(at, wanted)| Visit {
@@ -142,15 +183,79 @@ impl Round {
                 counted: None,
             })
             .collect();
-        Self {
+        let mut round = Self {
+            slots: turns.here.slots(),
             turns,
             visits,
             waiting,
             free: HashMap::default(),
+            buckets: HashMap::default(),
+            crowded: false,
+            seen,
             full: HashSet::new(),
             ring,
             found,
+        };
+        round.look_here(settings);
+        round
+    }
+
+    /// How many jobs of each task may be taken because of what runs here already.
+    fn look_here(&mut self, settings: &Settings) {
+        if !self.turns.limited.any() {
+            return;
         }
+        for task in self.tasks() {
+            if let Some(most) = settings.task(&task).max_running_each {
+                let held = self.turns.here.held(&task);
+                self.allow(Cap::Task(task), most.saturating_sub(held));
+            }
+        }
+    }
+
+    /// The tasks of these visits.
+    fn tasks(&self) -> BTreeSet<String> {
+        let streams = self.visits.iter().flat_map(|v| &v.streams);
+        streams.map(|stream| stream.task.to_string()).collect()
+    }
+
+    /// The rates that limit these visits: the store locks them in this order, after the caps, and tells [`Round::meter`] how they
+    /// stand.
+    pub fn rates(&self, settings: &Settings) -> BTreeSet<Cap> {
+        let mut rates = BTreeSet::new();
+        if settings.groups.values().any(|group| group.rate.is_some()) {
+            let rated = |visit: &&Visit| settings.group(&visit.group).rate.is_some();
+            let groups = self.visits.iter().filter(rated);
+            rates.extend(groups.map(|visit| Cap::Group(visit.group.to_string())));
+        }
+        if self.turns.limited.any() {
+            let tasks = self.tasks().into_iter();
+            rates.extend(tasks.filter(|task| settings.task(task).rate.is_some()).map(Cap::Task));
+        }
+        rates
+    }
+
+    /// How a rate stands: its bucket will be full at that moment, and this is the time (nanoseconds since 1970).
+    pub fn meter(&mut self, of: Cap, rate: Rate, full: i64, now: i64) {
+        let taken = 0;
+        self.buckets.insert(of.clone(), Bucket { rate, full, now, taken });
+        self.allow(of, rate.tokens(full, now));
+    }
+
+    /// How rates stand that have changed, because jobs were taken or else: when their buckets will be full.
+    pub fn metered(&self) -> Vec<(&Cap, i64)> {
+        let moved = |bucket: &Bucket| bucket.taken > 0 || bucket.rate.is_beyond(bucket.full, bucket.now);
+        let used = self.buckets.iter().filter(|(_, bucket)| moved(bucket));
+        let mut used: Vec<(&Cap, i64)> = used.map(|(of, bucket)| (of, bucket.after())).collect();
+        used.sort_unstable();
+        used
+    }
+
+    /// Whether jobs of a stream of this group are under a rate.
+    fn is_rated(&self, group: &str, task: &str) -> bool {
+        !self.buckets.is_empty()
+            && (self.buckets.contains_key(&Cap::Task(task.to_owned()))
+                || self.buckets.contains_key(&Cap::Group(group.to_owned())))
     }
 
     /// The caps that limit these visits: the store locks them in this order and tells [`Round::allow`] what is free.
@@ -168,7 +273,7 @@ impl Round {
             .collect()
     }
 
-    /// How many places are free under a cap.
+    /// How many places are free under a cap, or how many jobs may be taken for another reason: the least counts.
     pub fn allow(&mut self, cap: Cap, free: u32) {
         // Rounds that come by every group begin with the same one each time. If places under a task's limit went in
         // that order, it would get them all.
@@ -178,7 +283,8 @@ impl Round {
         if free == 0 {
             self.full.insert(cap.clone());
         }
-        self.free.insert(cap, free);
+        let least = self.free.get(&cap).map_or(free, |known| free.min(*known));
+        self.free.insert(cap, least);
     }
 
     /// What to claim next. Empty when there is nothing more to try.
@@ -187,6 +293,7 @@ impl Round {
     /// are no more calls than jobs wanted and lanes seen.
     pub fn picks(&self) -> Vec<Pick> {
         let mut free = self.free.clone();
+        let mut slots = self.slots;
         let mut picks = Vec::with_capacity(self.visits.len());
         for visit in &self.visits {
             let mut wanted = visit.wanted.saturating_sub(visit.got);
@@ -199,22 +306,30 @@ impl Round {
                 continue;
             }
             // A lane without a free place must not be chosen: the others would wait for it.
-            let lanes = visit.lanes(|s| free.is_empty() || free.get(&Cap::Task(s.task.to_string())) != Some(&0));
+            let lanes = visit.lanes(|s| {
+                free.is_empty()
+                    || free.get(&Cap::Task(s.task.to_string())) != Some(&0)
+                        && (slots > 0 || !self.is_rated(&visit.group, &s.task))
+            });
             let count = visit.counted.unwrap_or_else(|| self.turns.count(&visit.group));
             for (lane, mut turns) in self.turns.plan(count, wanted, &lanes) {
                 let jobs = turns.len() as u32;
                 let mut streams = Vec::new();
                 let mut reach = 0;
                 for stream in visit.streams.iter().filter(|s| s.lane == lane) {
-                    let limit = if free.is_empty() {
-                        jobs
-                    } else if let Some(places) = free.get_mut(&Cap::Task(stream.task.to_string())) {
-                        let limit = jobs.min(*places);
+                    let mut limit = jobs;
+                    if self.is_rated(&visit.group, &stream.task) {
+                        limit = limit.min(slots);
+                    }
+                    if !free.is_empty()
+                        && let Some(places) = free.get_mut(&Cap::Task(stream.task.to_string()))
+                    {
+                        limit = limit.min(*places);
                         *places -= limit;
-                        limit
-                    } else {
-                        jobs
-                    };
+                    }
+                    if self.is_rated(&visit.group, &stream.task) {
+                        slots -= limit;
+                    }
                     if limit > 0 {
                         reach += limit;
                         streams.push((stream.clone(), limit));
@@ -247,7 +362,13 @@ impl Round {
             if self.free.is_empty() {
                 continue;
             }
+            if self.is_rated(&job.group, &job.task) {
+                self.slots = self.slots.saturating_sub(1);
+            }
             for cap in [Cap::Group(job.group.clone()), Cap::Task(job.task.clone())] {
+                if let Some(bucket) = self.buckets.get_mut(&cap) {
+                    bucket.taken += 1;
+                }
                 if let Some(places) = self.free.get_mut(&cap) {
                     *places = places.saturating_sub(1);
                     if matches!(cap, Cap::Task(_)) {
@@ -281,8 +402,12 @@ impl Round {
         }
     }
 
-    /// The memory of turns after this round. Groups that a cap kept from giving anything are left out for a while.
-    pub fn end(mut self) -> Turns {
+    /// What is left of this round. Groups that a limit kept from giving anything are left out for a while.
+    pub fn end(mut self) -> Rounded {
+        let again = self.again();
+        if self.crowded {
+            self.full.extend(self.buckets.keys().cloned());
+        }
         // By cost the same groups would be chosen again and again, if something else keeps their jobs back.
         let stalled = self.turns.fairness != Fairness::Jobs && self.visits.iter().all(|v| v.got == 0);
         for visit in &self.visits {
@@ -306,7 +431,30 @@ impl Round {
                 self.turns.limited.pass(group);
             }
         }
-        self.turns
+        // What is ready, but left out now for the sake of limits, is as good as not there: whoever looks for it once more finds
+        // it so again, as often as he likes.
+        let left_out = |group: &Name| self.turns.benched.contains(&**group);
+        let nothing =
+            self.visits.iter().all(|v| v.got == 0) && self.seen.as_ref().is_some_and(|seen| seen.iter().all(left_out));
+        Rounded {
+            found: self.found && !nothing,
+            turns: self.turns,
+            again,
+        }
+    }
+
+    /// How long until it is worth a look at jobs that rates have kept back.
+    fn again(&mut self) -> Option<Duration> {
+        if self.buckets.is_empty() {
+            return None;
+        }
+        let empty = |(of, bucket): (&Cap, &Bucket)| {
+            let tokens = bucket.rate.tokens(bucket.after(), bucket.now);
+            (tokens == 0 && self.free.contains_key(of)).then(|| bucket.rate.wait(bucket.after(), bucket.now))
+        };
+        let tokens = self.buckets.iter().filter_map(empty).min();
+        self.crowded = self.slots == 0;
+        tokens.into_iter().chain(self.crowded.then_some(CROWDED)).min()
     }
 }
 

@@ -154,6 +154,7 @@ pub(in super::super) async fn explain(
         task_paused: why.task_paused,
         group_full: why.full.iter().any(|(cap, _)| matches!(cap, Cap::Group(_))),
         task_full: why.full.iter().any(|(cap, _)| matches!(cap, Cap::Task(_))),
+        rate_seconds: why.rates.iter().map(|(_, _, wait)| wait.as_secs_f64()).reduce(f64::max),
         known: why.known,
         silent: why.silent.map(|silent| silent.as_secs_f64()),
         slots: why.slots,

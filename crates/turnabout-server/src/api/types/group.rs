@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use turnabout::group::GroupSettings;
+use turnabout::group::{GroupSettings, Rate};
 use turnabout::jobs::GroupSum;
 use utoipa::ToSchema;
 
 use super::given;
 use super::retention::{RetentionChange, RetentionView};
-use super::{Limit, SetBy};
+use super::{Limit, RateLimit, SetBy};
 
 /// Groups and their jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -40,6 +40,10 @@ pub(crate) struct GroupSummary {
     pub(crate) max_running: Option<u32>,
     /// At most so many of its jobs are unfinished at a time.
     pub(crate) max_unfinished: Option<u32>,
+    /// How often its jobs may start, over all executors: `100/s`, `10/m burst 20`.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub(crate) rate: Option<Rate>,
     /// Whether no further job of it is taken.
     pub(crate) paused: bool,
     /// How long its ended jobs are kept, as far as that is set.
@@ -62,6 +66,7 @@ impl GroupSummary {
             weight: set.weight,
             max_running: set.max_running,
             max_unfinished: set.max_unfinished,
+            rate: set.rate,
             paused: set.paused,
             retention: set.retention.into(),
             set: None,
@@ -85,6 +90,11 @@ pub(crate) struct GroupChange {
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_147_483_647)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
     pub(crate) max_unfinished: Option<Limit>,
+    /// How often its jobs may start, over all executors: `100/s`, `10/m`, `5/30s`, `10/m burst 20`. `null`: as often as there are
+    /// slots.
+    #[schema(value_type = Option<String>)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<RateLimit>,
     /// True: no further job of it is taken; those that run go on. False: jobs are taken again.
     #[schema(value_type = bool)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
@@ -111,6 +121,10 @@ pub(crate) struct GroupSet {
     pub(crate) max_running: Option<u32>,
     /// At most so many of its jobs are unfinished at a time.
     pub(crate) max_unfinished: Option<u32>,
+    /// How often its jobs may start, over all executors: `100/s`, `10/m burst 20`.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub(crate) rate: Option<Rate>,
     /// Whether no further job of it is taken.
     pub(crate) paused: bool,
     /// How long its ended jobs are kept, as far as that is set.
@@ -125,6 +139,7 @@ impl GroupSet {
             weight: set.weight,
             max_running: set.max_running,
             max_unfinished: set.max_unfinished,
+            rate: set.rate,
             paused: set.paused,
             retention: set.retention.into(),
         }

@@ -39,9 +39,12 @@ async fn settings_are_kept_and_their_defaults_forgotten(world: &World) {
             failed: Some(Duration::from_hours(9)),
             ..Retention::default()
         },
+        rate: Some("10/m burst 20".parse().expect("a rate")),
     };
     let limits = TaskLimits {
         max_running: Some(0),
+        max_running_each: Some(2),
+        rate: Some("100/s".parse().expect("a rate")),
         paused: true,
         retention: Retention {
             success: Some(Duration::ZERO),
@@ -181,6 +184,7 @@ async fn whoever_sets_something_is_told_all_that_is_set(world: &World) {
         max_running: Some(2),
         max_unfinished: None,
         paused: true,
+        rate: None,
         retention: Retention::default(),
     };
     assert_eq!(set, expected);

@@ -202,6 +202,8 @@ impl Tables {
             }
             Setting::Global(set) => settings.global = set,
         }
+        // A rate that is set anew begins with a full bucket.
+        self.rates.retain(|of, _| settings.rate(of).is_some());
         self.settings = std::sync::Arc::new(settings);
     }
 }

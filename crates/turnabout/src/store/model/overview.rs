@@ -171,7 +171,7 @@ impl Overview for Model {
     }
 
     async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
-        Ok(self.tables().standpoint(id))
+        Ok(self.tables().standpoint(id, crate::clock::nanoseconds(self.now())))
     }
 
     async fn keys(&self) -> Result<Vec<SigningKey>> {

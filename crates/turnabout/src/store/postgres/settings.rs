@@ -11,7 +11,7 @@ use super::client::Object;
 use super::connect::{Mode, Tx, failed};
 use super::timeouts::{LONG_TIMEOUT, TIMEOUT};
 use crate::error::{Error, Result};
-use crate::group::{GlobalSettings, GroupSettings, QueueSettings, Settings, TaskLimits};
+use crate::group::{GlobalSettings, GroupSettings, QueueSettings, Rate, Settings, TaskLimits};
 use crate::retention::Retention;
 use crate::store::{Configuration, Setting};
 use crate::task::TaskSettings;
@@ -54,6 +54,8 @@ impl PostgresStore {
             let paused = row.get(4);
             let max_unfinished = row.get::<_, Option<i32>>(5).map(|n| n as u32);
             let retention = retention(row.get(6))?;
+            let max_running_each = row.get::<_, Option<i32>>(7).map(|n| n as u32);
+            let rate: Option<Rate> = row.get::<_, Option<&str>>(8).map(str::parse).transpose()?;
             match row.get::<_, i16>(0) {
                 0 => {
                     let group = GroupSettings {
@@ -62,12 +64,15 @@ impl PostgresStore {
                         max_unfinished,
                         paused,
                         retention,
+                        rate,
                     };
                     settings.groups.insert(name, group);
                 }
                 1 => {
                     let limits = TaskLimits {
                         max_running,
+                        max_running_each,
+                        rate,
                         paused,
                         retention,
                     };
@@ -191,7 +196,15 @@ impl PostgresStore {
                 let unfinished = s.max_unfinished.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
                 tx.execute(
                     &self.sql.set_group,
-                    &[name, &weight, &cap, &s.paused, &unfinished, &written(&s.retention)?],
+                    &[
+                        name,
+                        &weight,
+                        &cap,
+                        &s.paused,
+                        &unfinished,
+                        &written(&s.retention)?,
+                        &s.rate.map(String::from),
+                    ],
                 )
                 .await
                 .map_err(&failed)?;
@@ -199,7 +212,9 @@ impl PostgresStore {
             }
             Setting::Task(name, s) => {
                 let cap = s.max_running.map(|n| n as i32);
-                tx.execute(&self.sql.set_task, &[name, &cap, &s.paused, &written(&s.retention)?])
+                let each = s.max_running_each.map(|n| n as i32);
+                let (kept, rate) = (written(&s.retention)?, s.rate.map(String::from));
+                tx.execute(&self.sql.set_task, &[name, &cap, &s.paused, &kept, &each, &rate])
                     .await
                     .map_err(&failed)?;
                 (1, name, cap)
@@ -221,6 +236,16 @@ impl PostgresStore {
                 (0, &everything, None)
             }
         };
+        if let Setting::Group(..) | Setting::Task(..) = setting {
+            let rated = match setting {
+                Setting::Group(_, s) => s.rate.is_some(),
+                Setting::Task(_, s) => s.rate.is_some(),
+                _ => false,
+            };
+            tx.execute(&self.sql.set_rate, &[&kind, name, &rated])
+                .await
+                .map_err(&failed)?;
+        }
         // Counted under the lock only: whatever else is set, a cap that stays as it is keeps its count.
         if before != after {
             tx.execute(&self.sql.forget_freed, &[&kind, name])

@@ -89,7 +89,8 @@ CREATE TABLE group_setting (
     max_running INTEGER,
     max_unfinished INTEGER,
     paused      INTEGER NOT NULL,
-    retention   TEXT    NOT NULL
+    retention   TEXT    NOT NULL,
+    rate        TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX limited_groups ON group_setting ("group") WHERE max_unfinished IS NOT NULL;
@@ -253,6 +254,13 @@ CREATE TABLE queue_setting (
     paused INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE rate (
+    kind INTEGER NOT NULL,
+    name TEXT    NOT NULL,
+    full INTEGER NOT NULL,
+    PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE ready (
     stream INTEGER NOT NULL,
     seq    INTEGER NOT NULL,
@@ -351,5 +359,7 @@ CREATE TABLE task_limit (
     task        TEXT    NOT NULL PRIMARY KEY,
     max_running INTEGER,
     paused      INTEGER NOT NULL,
-    retention   TEXT    NOT NULL
+    retention   TEXT    NOT NULL,
+    max_running_each INTEGER,
+    rate        TEXT
 ) STRICT, WITHOUT ROWID;

@@ -153,7 +153,7 @@ impl World {
         for _ in 0..bound {
             let picks = round.picks();
             if picks.is_empty() {
-                return (jobs, asked, round.end());
+                return (jobs, asked, round.end().turns);
             }
             check_caps(&picks, &round.free);
             let got: Vec<Claimed> = picks.iter().flat_map(|pick| self.pick(pick)).collect();

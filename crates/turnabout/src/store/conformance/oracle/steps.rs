@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::words::{brief, changed, said, without_seq};
 use super::{Exec, GROUPS, Held, Oracle, QUEUES, TASKS, plain};
-use crate::group::{GlobalSettings, GroupSettings, QueueSettings, TaskLimits};
+use crate::group::{GlobalSettings, GroupSettings, QueueSettings, Rate, TaskLimits};
 use crate::job::{JobId, Meta, Priority, State, When};
 use crate::lifecycle::Event;
 use crate::store::{
@@ -365,6 +365,7 @@ impl Oracle {
                 max_running,
                 max_unfinished: self.one_in(3).then(|| self.rng.u32(1..20)),
                 paused: self.one_in(8),
+                rate: self.rate(),
                 ..GroupSettings::default()
             };
             Setting::Group(self.pick(&GROUPS).to_owned(), group)
@@ -372,6 +373,7 @@ impl Oracle {
             let task = TaskLimits {
                 max_running,
                 paused: self.one_in(8),
+                rate: self.rate(),
                 ..TaskLimits::default()
             };
             Setting::Task(self.pick(&TASKS).to_owned(), task)
@@ -383,6 +385,12 @@ impl Oracle {
         let store = self.store.settings().await.expect("the store has settings");
         self.compare((&model.groups, &model.tasks), (&store.groups, &store.tasks));
         self.compare((&model.queues, &model.global), (&store.queues, &store.global));
+    }
+
+    fn rate(&mut self) -> Option<Rate> {
+        let rates = [None, None, Some("1/s burst 2"), Some("3/s"), Some("10/m burst 3")];
+        let rate = rates[self.rng.usize(..rates.len())];
+        rate.map(|text| text.parse().expect("a rate"))
     }
 
     fn advance(&mut self) {

@@ -258,7 +258,8 @@ CREATE TABLE group_setting (
     max_running INTEGER,
     max_unfinished INTEGER,
     paused      INTEGER NOT NULL,
-    retention   TEXT    NOT NULL
+    retention   TEXT    NOT NULL,
+    rate        TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX limited_groups ON group_setting ("group") WHERE max_unfinished IS NOT NULL;
@@ -267,7 +268,9 @@ CREATE TABLE task_limit (
     task        TEXT    NOT NULL PRIMARY KEY,
     max_running INTEGER,
     paused      INTEGER NOT NULL,
-    retention   TEXT    NOT NULL
+    retention   TEXT    NOT NULL,
+    max_running_each INTEGER,
+    rate        TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE queue_setting (
@@ -289,6 +292,15 @@ CREATE TABLE cap (
     kind    INTEGER NOT NULL,
     name    TEXT    NOT NULL,
     running INTEGER NOT NULL,
+    PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+
+-- When the buckets of rates will be full again, in nanoseconds since 1970: a row for each group (kind 0) or task (kind 1) that
+-- has a rate and of which a job has been taken since.
+CREATE TABLE rate (
+    kind INTEGER NOT NULL,
+    name TEXT    NOT NULL,
+    full INTEGER NOT NULL,
     PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
 

@@ -235,7 +235,8 @@ create table turnabout.group_setting (
     max_running integer,
     paused      boolean not null,
     max_unfinished integer,
-    retention   text not null default '{}'
+    retention   text not null default '{}',
+    rate        text
 );
 create index group_limited on turnabout.group_setting (name) where max_unfinished is not null;
 create index group_weighted on turnabout.group_setting (name) where weight > 1;
@@ -244,7 +245,9 @@ create table turnabout.task_limit (
     name        text collate "C" primary key,
     max_running integer,
     paused      boolean not null,
-    retention   text not null default '{}'
+    retention   text not null default '{}',
+    max_running_each integer,
+    rate        text
 );
 create table turnabout.queue_setting (
     name   text collate "C" primary key,
@@ -256,6 +259,15 @@ create table turnabout.cap (
     name    text collate "C" not null,
     allowed integer not null,
     running integer not null,
+    primary key (kind, name)
+) with (fillfactor = 50);
+
+-- When the bucket of a rate will be full again, in nanoseconds since 1970: a row for each group or task that has a rate. Claims
+-- of their jobs lock it, and nobody else does.
+create table turnabout.rate (
+    kind   smallint not null,                -- 0 group, 1 task
+    name   text collate "C" not null,
+    "full" bigint not null,
     primary key (kind, name)
 ) with (fillfactor = 50);
 

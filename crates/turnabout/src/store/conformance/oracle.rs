@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::world::settings;
 use super::{Exec, World, cases, in_memory, seeds};
-use crate::group::{GroupSettings, TaskLimits};
+use crate::group::{GlobalSettings, GroupSettings, TaskLimits};
 use crate::hook::{Hook, Hooks};
 use crate::job::{Claimed, Job, JobId, Priority};
 use crate::lifecycle::{Event, Policy};
@@ -139,7 +139,8 @@ impl Oracle {
         for store in [self.model.clone() as Arc<dyn Store>, self.store.clone()] {
             let groups = GROUPS.map(|name| Setting::Group(name.to_owned(), GroupSettings::default()));
             let tasks = TASKS.map(|name| Setting::Task(name.to_owned(), TaskLimits::default()));
-            for setting in groups.into_iter().chain(tasks) {
+            let global = Setting::Global(GlobalSettings::default());
+            for setting in groups.into_iter().chain(tasks).chain([global]) {
                 store.set(setting).await.expect("it is set");
             }
         }

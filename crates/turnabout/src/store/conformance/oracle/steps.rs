@@ -7,9 +7,10 @@ use uuid::Uuid;
 
 use super::words::{brief, changed, said, without_seq};
 use super::{Exec, GROUPS, Held, Oracle, QUEUES, TASKS, plain};
-use crate::group::{GroupSettings, TaskLimits};
+use crate::group::{GlobalSettings, GroupSettings, Settings, TaskLimits};
 use crate::job::{JobId, Meta, Priority, State, When};
 use crate::lifecycle::Event;
+use crate::retention::Retention;
 use crate::store::{
     Configuration as _, Executors as _, Filter, MaxUnfinished, NewJob, Overview as _, Report, Setting, Settle, Settled,
     Store, Which,
@@ -37,6 +38,7 @@ impl Oracle {
             90..92 => self.set().await,
             92..96 => self.advance(),
             96..98 => self.pay().await,
+            98 => self.forget().await,
             _ => self.look().await,
         }
     }
@@ -349,22 +351,43 @@ impl Oracle {
         self.compare(model, store);
     }
 
+    /// Ended jobs are kept for a while, for seconds, or hardly.
+    fn retention(&mut self) -> Retention {
+        let rng = &mut self.rng;
+        let mut time = || rng.bool().then(|| Duration::from_secs(rng.u64(..15)));
+        Retention {
+            success: time(),
+            failed: time(),
+            cancelled: time(),
+        }
+    }
+
+    async fn forget(&mut self) {
+        self.note("forget".to_owned());
+        let model = self.model.forget().await.expect("the model forgets");
+        let store = self.store.forget().await.expect("the store forgets");
+        self.compare(model, store);
+    }
+
     async fn set(&mut self) {
         let max_running = if self.rng.bool() { Some(self.rng.u32(..4)) } else { None };
-        let setting = if self.rng.bool() {
+        let retention = self.retention();
+        let setting = if self.one_in(3) {
+            Setting::Global(GlobalSettings { retention })
+        } else if self.rng.bool() {
             let group = GroupSettings {
                 weight: self.rng.u32(1..4),
                 max_running,
                 max_unfinished: self.one_in(3).then(|| self.rng.u32(1..20)),
                 paused: self.one_in(8),
-                ..GroupSettings::default()
+                retention,
             };
             Setting::Group(self.pick(&GROUPS).to_owned(), group)
         } else {
             let task = TaskLimits {
                 max_running,
                 paused: self.one_in(8),
-                ..TaskLimits::default()
+                retention,
             };
             Setting::Task(self.pick(&TASKS).to_owned(), task)
         };
@@ -373,7 +396,8 @@ impl Oracle {
         self.store.set(setting).await.expect("the store is set");
         let model = self.model.settings().await.expect("the model has settings");
         let store = self.store.settings().await.expect("the store has settings");
-        self.compare((&model.groups, &model.tasks), (&store.groups, &store.tasks));
+        let all = |set: &Settings| (set.groups.clone(), set.tasks.clone(), set.global);
+        self.compare(all(&model), all(&store));
     }
 
     fn advance(&mut self) {

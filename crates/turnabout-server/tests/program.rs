@@ -92,6 +92,7 @@ on_both_stores! {
     seeds::c37_d53_lists_are_brief_on_request_and_words_name_states,
     seeds::c66_c21_d37_a_job_is_thrown_away_runs_once_or_expires,
     seeds::c20_items_a_minute_are_told_by_task,
+    seeds::c47_failed_jobs_are_counted_for_as_long_as_they_are_kept_and_cancels_are_no_failures,
     seeds::d51_d57_a_program_says_why_it_failed_and_how_far_it_came,
     ending::b30_a_call_to_exit_waits_for_all_running_jobs_and_the_api_answers_until_then,
     ending::b30_a_shorter_deadline_of_a_later_call_counts,

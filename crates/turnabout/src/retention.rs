@@ -3,6 +3,8 @@
 //! The most specific setting wins: the group's for that final state, then the task's, then the one for all jobs, then the
 //! retention that the store was opened with. [`kept`] is that rule for one job; [`rules`] is the same rule turned round, for
 //! stores that look for what is past its time. A test compares the two.
+//!
+//! What goes "at once" can still be read for [`LEAST`], so that whoever waits for a job, or follows it, learns how it ended.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -19,7 +21,7 @@ pub(crate) const FINAL: [State; 3] = [State::Success, State::Failed, State::Canc
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct Retention {
-    /// Those that succeeded. Zero: they go within seconds.
+    /// Those that succeeded. Zero: they go at once, which is as soon as whoever waits for them has had [`LEAST`] to look.
     pub success: Option<Duration>,
     /// Those that failed.
     pub failed: Option<Duration>,
@@ -92,12 +94,16 @@ impl From<Retention> for Written {
     }
 }
 
+/// Whatever is said, a job can be read for so long after its end: by whoever waits for its result, follows its changes, or has
+/// to tell others of them. (Only a store that keeps nothing at all never writes an ended job down.)
+pub const LEAST: Duration = Duration::from_secs(10);
+
 /// How long a job is kept that has ended in this state.
 pub fn kept(settings: &Settings, default: Duration, group: &str, task: &str, state: State) -> Duration {
     let group = settings.groups.get(group).and_then(|group| group.retention.of(state));
     let task = || settings.tasks.get(task).and_then(|task| task.retention.of(state));
     let all = || settings.global.retention.of(state);
-    group.or_else(task).or_else(all).unwrap_or(default)
+    group.or_else(task).or_else(all).unwrap_or(default).max(LEAST)
 }
 
 /// Whether no ended job is kept at all, so that none needs to be written down first.
@@ -183,7 +189,7 @@ fn rules_of(settings: &Settings, default: Duration, state: State) -> Vec<Rule> {
         tasks: None,
         except_groups,
         except_tasks: Vec::new(),
-        kept: settings.global.retention.of(state).unwrap_or(default),
+        kept: settings.global.retention.of(state).unwrap_or(default).max(LEAST),
     };
     let of_groups = groups.into_iter().map(|(kept, groups)| Rule {
         groups: Some(groups),
@@ -206,7 +212,7 @@ fn by_time<T>(all: &HashMap<String, T>, said: impl Fn(&T) -> Option<Duration>) -
     let mut parts: BTreeMap<Duration, Vec<String>> = BTreeMap::new();
     for (name, set) in all {
         if let Some(kept) = said(set) {
-            parts.entry(kept).or_default().push(name.clone());
+            parts.entry(kept.max(LEAST)).or_default().push(name.clone());
         }
     }
     parts.values_mut().for_each(|names| names.sort_unstable());
@@ -254,7 +260,7 @@ mod tests {
         };
         settings.groups.insert("acme".to_owned(), group);
         let days = |group, task, state| kept(&settings, DAY * 30, group, task, state).as_secs() / DAY.as_secs();
-        assert_eq!(days("a", "t", State::Success), 0, "for all jobs");
+        assert_eq!(kept(&settings, DAY, "a", "t", State::Success), LEAST, "for all jobs");
         assert_eq!(days("a", "t", State::Failed), 30, "as the store was opened");
         assert_eq!(days("a", "mail", State::Success), 2, "the task before all");
         assert_eq!(days("a", "mail", State::Failed), 60);

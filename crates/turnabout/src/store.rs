@@ -75,7 +75,7 @@ pub use schedules::Schedules;
 pub use settings::{Configuration, Setting};
 pub use signal::{Signal, Wake};
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
-pub(crate) use swept::Swept;
+pub(crate) use swept::{OVERLAP, Swept};
 pub use take::{Stood, Take, Taken};
 pub use telling::{LogEnd, LogLines, Report, Reporting};
 pub use transactions::Transactions;

@@ -24,6 +24,7 @@ pub mod accounts;
 mod booking;
 mod here;
 mod limited;
+mod meters;
 pub mod pace;
 mod round;
 pub mod scheme;

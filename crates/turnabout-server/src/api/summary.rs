@@ -69,31 +69,48 @@ pub(super) async fn summary(
     }))
 }
 
-/// What there is of each task. Successes and cancelled jobs are those of the window; what failed matters until it is forgotten,
-/// and only its rate is that of the window.
+/// What there is of each task. Successes and cancelled jobs are those of the window; what failed matters until it is forgotten.
 fn task_summaries(mut sums: Vec<Sum>, failed: Vec<Sum>, window: Duration) -> Vec<TaskSummary> {
-    let minutes = window.as_secs_f64() / 60.0;
-    let rate = |items: u64| (minutes > 0.0).then(|| items as f64 / minutes);
-    let lately: HashMap<(String, Priority), u64> = sums
+    let lately: HashMap<(String, Priority), Ended> = sums
         .extract_if(.., |sum| sum.state == JobState::Failed)
-        .map(|sum| ((sum.task, sum.priority), sum.items))
+        .map(|sum| ((sum.task.clone(), sum.priority), Ended::of(&sum)))
         .collect();
     let mut tasks: Vec<TaskSummary> = Vec::with_capacity(sums.len() + failed.len());
     for sum in sums {
-        let rate = rate(sum.items).filter(|_| sum.state.is_final());
-        tasks.push(task_summary(sum, rate));
+        let ended = sum.state.is_final().then(|| Ended::of(&sum));
+        tasks.push(task_summary(sum, ended, window));
     }
     for sum in failed {
-        let items = lately.get(&(sum.task.clone(), sum.priority)).copied().unwrap_or(0);
-        tasks.push(task_summary(sum, rate(items)));
+        let ended = lately.get(&(sum.task.clone(), sum.priority)).copied();
+        tasks.push(task_summary(sum, Some(ended.unwrap_or_default()), window));
     }
     tasks.sort_by(|a, b| (&a.task, a.priority, a.state).cmp(&(&b.task, b.priority, b.state)));
     tasks
 }
 
-fn task_summary(sum: Sum, items_per_minute: Option<f64>) -> TaskSummary {
+/// What has ended within the window.
+#[derive(Clone, Copy, Default)]
+struct Ended {
+    jobs: u64,
+    items: u64,
+}
+
+impl Ended {
+    fn of(sum: &Sum) -> Self {
+        Self {
+            jobs: sum.jobs,
+            items: sum.items,
+        }
+    }
+}
+
+fn task_summary(sum: Sum, ended: Option<Ended>, window: Duration) -> TaskSummary {
+    let minutes = window.as_secs_f64() / 60.0;
     TaskSummary {
-        items_per_minute,
+        in_window: ended.map(|ended| ended.jobs),
+        items_per_minute: ended
+            .filter(|_| minutes > 0.0)
+            .map(|ended| ended.items as f64 / minutes),
         failures: sum.failures(),
         average_items: sum.items as f64 / sum.jobs.max(1) as f64,
         task: sum.task,
@@ -103,35 +120,5 @@ fn task_summary(sum: Sum, items_per_minute: Option<f64>) -> TaskSummary {
         items: sum.items,
         oldest: sum.oldest,
         first_reserved: sum.first_started,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sum(state: JobState, jobs: u64) -> Sum {
-        Sum {
-            task: "mail".to_owned(),
-            priority: Priority::Normal,
-            state,
-            jobs,
-            items: jobs * 10,
-            attempts: jobs,
-            oldest: None,
-            first_started: None,
-        }
-    }
-
-    #[test]
-    fn c47_all_failed_jobs_are_counted_but_their_rate_is_that_of_the_window() {
-        let lately = vec![sum(JobState::Success, 3), sum(JobState::Failed, 2)];
-        let minutes = Duration::from_mins(2);
-        let tasks = task_summaries(lately, vec![sum(JobState::Failed, 7)], minutes);
-        let told: Vec<_> = tasks.iter().map(|t| (t.state, t.jobs, t.items_per_minute)).collect();
-        let (success, failed) = ((JobState::Success, 3, Some(15.0)), (JobState::Failed, 7, Some(10.0)));
-        assert_eq!(told, [success, failed]);
-        let tasks = task_summaries(Vec::new(), vec![sum(JobState::Failed, 7)], minutes);
-        assert_eq!(tasks[0].items_per_minute, Some(0.0), "none of them lately");
     }
 }

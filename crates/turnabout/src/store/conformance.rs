@@ -6,6 +6,7 @@
 mod accounts;
 mod attempts;
 mod audit;
+pub(crate) mod beside;
 mod caps;
 mod concurrency;
 mod each;

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use crate::clock::before;
 
-/// A job may become visible so much later than it ended (its transaction was long, or a clock was set back).
-const OVERLAP: Duration = Duration::from_hours(1);
+/// Now and then, looks begin so long before the end of the last one.
+pub(crate) const OVERLAP: Duration = Duration::from_hours(1);
 
 /// How far each rule of [`crate::retention::rules`] has been followed, by this process.
 #[derive(Debug, Default)]
@@ -18,9 +18,10 @@ pub(crate) struct Swept {
 }
 
 impl Swept {
-    /// From when on jobs have to be looked at that the rule with this number covers. `late`: so much later yet they may have
-    /// been passed over. None: all of them.
-    pub(crate) fn from(&mut self, version: i64, rule: usize, late: Duration) -> Option<Timestamp> {
+    /// From when on jobs have to be looked at that the rule with this number covers: from where the last look ended, and so
+    /// much before. (A job may become visible later than it ended: its transaction was long, or a clock was set back.) None:
+    /// all of them.
+    pub(crate) fn from(&mut self, version: i64, rule: usize, overlap: Duration) -> Option<Timestamp> {
         if self.version != version {
             *self = Self {
                 version,
@@ -28,7 +29,7 @@ impl Swept {
             };
         }
         let until = self.until.get(rule).copied().flatten();
-        until.map(|until| before(until, OVERLAP + late))
+        until.map(|until| before(until, overlap))
     }
 
     /// Everything that ended until then, and is covered by this rule, is forgotten.
@@ -51,12 +52,13 @@ mod tests {
     #[test]
     fn a_look_begins_where_the_last_one_ended_unless_the_rules_have_changed() {
         let (mut swept, now) = (Swept::default(), Timestamp::UNIX_EPOCH);
-        assert_eq!(swept.from(3, 1, Duration::ZERO), None);
+        let overlap = Duration::from_mins(1);
+        assert_eq!(swept.from(3, 1, overlap), None);
         swept.done(3, 1, now);
-        assert_eq!(swept.from(3, 1, Duration::ZERO), Some(before(now, OVERLAP)));
-        assert_eq!(swept.from(3, 0, Duration::ZERO), None, "another rule");
-        assert_eq!(swept.from(4, 1, Duration::ZERO), None, "other rules");
+        assert_eq!(swept.from(3, 1, overlap), Some(before(now, overlap)));
+        assert_eq!(swept.from(3, 0, overlap), None, "another rule");
+        assert_eq!(swept.from(4, 1, overlap), None, "other rules");
         swept.done(3, 1, now);
-        assert_eq!(swept.from(4, 1, Duration::ZERO), None, "that was about the former ones");
+        assert_eq!(swept.from(4, 1, overlap), None, "that was about the former ones");
     }
 }

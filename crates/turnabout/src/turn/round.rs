@@ -6,8 +6,9 @@ use std::time::Duration;
 use foldhash::{HashMap, HashMapExt as _};
 
 use super::limited::limits;
+use super::meters::Bucket;
 use super::{Fairness, Name, Peeked, Ring, Stream, Tasks, Turns};
-use crate::group::{Cap, Rate, Settings};
+use crate::group::{Cap, Settings};
 use crate::job::{Claimed, Lane};
 
 /// An order to a store: take so many jobs from one lane of a group, lowest `seq` first over all these streams.
@@ -39,18 +40,18 @@ pub struct Turn {
 /// `begin`, then while [`Round::picks`] is not empty: claim them and tell [`Round::took`]; then [`Round::end`].
 #[derive(Debug)]
 pub struct Round {
-    turns: Turns,
+    pub(super) turns: Turns,
     pub(super) visits: Vec<Visit>,
     /// Groups that were seen and can give nothing beyond these limits, visited or not.
     waiting: Vec<(Name, Vec<Cap>)>,
     /// How many jobs may be taken yet under the caps, limits and rates that matter here, once the store has told them.
     pub(super) free: HashMap<Cap, u32>,
     /// The rates that matter here.
-    buckets: HashMap<Cap, Bucket>,
+    pub(super) buckets: HashMap<Cap, Bucket>,
     /// How many jobs under rates may be taken yet: as many as there are free slots.
-    slots: u32,
+    pub(super) slots: u32,
     /// Whether some of those were left out for want of a slot.
-    crowded: bool,
+    pub(super) crowded: bool,
     /// All groups that were seen and have something ready; none if there may be others.
     seen: Option<Vec<Name>>,
     /// Those that had none from the beginning.
@@ -59,21 +60,6 @@ pub struct Round {
     pub ring: Ring,
     /// Whether the peek found anything ready that this executor may run, or there may be such beyond what it saw.
     pub found: bool,
-}
-
-/// A rate, when its bucket was to be full, what time it was then, and how many jobs were taken since.
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    rate: Rate,
-    full: i64,
-    now: i64,
-    taken: u32,
-}
-
-impl Bucket {
-    fn after(&self) -> i64 {
-        self.rate.after(self.full, self.now, self.taken)
-    }
 }
 
 /// What is left when a round has ended.
@@ -86,9 +72,6 @@ pub struct Rounded {
     /// How long until a rate lets the next job start, if one has kept jobs back.
     pub again: Option<Duration>,
 }
-
-/// Whoever waits for a slot before jobs under a rate are taken looks again so soon.
-const CROWDED: Duration = Duration::from_millis(10);
 
 /// What one group is to give in a round, over all its visits.
 #[derive(Debug)]
@@ -214,48 +197,9 @@ impl Round {
     }
 
     /// The tasks of these visits.
-    fn tasks(&self) -> BTreeSet<String> {
+    pub(super) fn tasks(&self) -> BTreeSet<String> {
         let streams = self.visits.iter().flat_map(|v| &v.streams);
         streams.map(|stream| stream.task.to_string()).collect()
-    }
-
-    /// The rates that limit these visits: the store locks them in this order, after the caps, and tells [`Round::meter`] how they
-    /// stand.
-    pub fn rates(&self, settings: &Settings) -> BTreeSet<Cap> {
-        let mut rates = BTreeSet::new();
-        if settings.groups.values().any(|group| group.rate.is_some()) {
-            let rated = |visit: &&Visit| settings.group(&visit.group).rate.is_some();
-            let groups = self.visits.iter().filter(rated);
-            rates.extend(groups.map(|visit| Cap::Group(visit.group.to_string())));
-        }
-        if self.turns.limited.any() {
-            let tasks = self.tasks().into_iter();
-            rates.extend(tasks.filter(|task| settings.task(task).rate.is_some()).map(Cap::Task));
-        }
-        rates
-    }
-
-    /// How a rate stands: its bucket will be full at that moment, and this is the time (nanoseconds since 1970).
-    pub fn meter(&mut self, of: Cap, rate: Rate, full: i64, now: i64) {
-        let taken = 0;
-        self.buckets.insert(of.clone(), Bucket { rate, full, now, taken });
-        self.allow(of, rate.tokens(full, now));
-    }
-
-    /// How rates stand that have changed, because jobs were taken or else: when their buckets will be full.
-    pub fn metered(&self) -> Vec<(&Cap, i64)> {
-        let moved = |bucket: &Bucket| bucket.taken > 0 || bucket.rate.is_beyond(bucket.full, bucket.now);
-        let used = self.buckets.iter().filter(|(_, bucket)| moved(bucket));
-        let mut used: Vec<(&Cap, i64)> = used.map(|(of, bucket)| (of, bucket.after())).collect();
-        used.sort_unstable();
-        used
-    }
-
-    /// Whether jobs of a stream of this group are under a rate.
-    fn is_rated(&self, group: &str, task: &str) -> bool {
-        !self.buckets.is_empty()
-            && (self.buckets.contains_key(&Cap::Task(task.to_owned()))
-                || self.buckets.contains_key(&Cap::Group(group.to_owned())))
     }
 
     /// The caps that limit these visits: the store locks them in this order and tells [`Round::allow`] what is free.
@@ -441,20 +385,6 @@ impl Round {
             turns: self.turns,
             again,
         }
-    }
-
-    /// How long until it is worth a look at jobs that rates have kept back.
-    fn again(&mut self) -> Option<Duration> {
-        if self.buckets.is_empty() {
-            return None;
-        }
-        let empty = |(of, bucket): (&Cap, &Bucket)| {
-            let tokens = bucket.rate.tokens(bucket.after(), bucket.now);
-            (tokens == 0 && self.free.contains_key(of)).then(|| bucket.rate.wait(bucket.after(), bucket.now))
-        };
-        let tokens = self.buckets.iter().filter_map(empty).min();
-        self.crowded = self.slots == 0;
-        tokens.into_iter().chain(self.crowded.then_some(CROWDED)).min()
     }
 }
 

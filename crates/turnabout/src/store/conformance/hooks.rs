@@ -192,6 +192,7 @@ async fn c33_a_hook_is_owed_whoever_says_how_long_a_job_is_kept(world: &World) {
     exec.end(&held[0], Event::Succeed).await;
     exec.end(&held[1], Event::FailForGood).await;
     pay(world).await;
+    world.advance(crate::retention::LEAST);
     assert_eq!(world.store.forget().await.expect("it works"), 1);
     assert_eq!(pay(world).await, [(Hook::Delete, held[0].id, State::Success, None)]);
     assert_eq!(

@@ -4,6 +4,7 @@
 //! Only the values of `seq` may differ (a store may leave gaps), never what they put first.
 
 mod hooks;
+mod settings;
 mod steps;
 mod words;
 

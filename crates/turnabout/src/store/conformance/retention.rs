@@ -7,9 +7,11 @@ use super::{World, cases, job};
 use crate::error::Error;
 use crate::group::{GlobalSettings, GroupSettings, TaskLimits};
 use crate::job::{JobId, State};
+use crate::jobs::Jobs;
 use crate::lifecycle::Event;
-use crate::retention::Retention;
-use crate::store::{NewJob, Setting, Settled};
+use crate::log::{Level, Line};
+use crate::retention::{LEAST, Retention};
+use crate::store::{Filter, LogLines, NewJob, Setting, Settled};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -128,7 +130,8 @@ async fn c33_successes_go_at_once_and_failures_stay_for_thirty_days(world: &Worl
         let mut exec = world.executor().await;
         let success = end(world, &mut exec, job("a"), Event::Succeed).await;
         let failed = end(world, &mut exec, job("a"), Event::FailForGood).await;
-        world.store.forget().await.expect("it works");
+        world.advance(LEAST);
+        assert_eq!(world.store.forget().await.expect("it works"), 1);
         assert_eq!(world.find(success).await, None, "gone with the next look");
         assert_eq!(world.get(failed).await.state, State::Failed);
         world.advance(30 * DAY - Duration::from_hours(1));
@@ -209,16 +212,126 @@ async fn c33_a_job_that_ends_after_a_look_is_found_by_the_next(world: &World) {
     let mut exec = world.executor().await;
     for _ in 0..3 {
         let id = end(world, &mut exec, job("a"), Event::Succeed).await;
+        world.advance(LEAST);
         assert_eq!(world.store.forget().await.expect("it works"), 1);
         assert_eq!(world.find(id).await, None);
-        world.advance(Duration::from_secs(5));
     }
+}
+
+async fn at_once(world: &World) {
+    let global = GlobalSettings {
+        retention: kept([Some(0), None, None]),
+        ..GlobalSettings::default()
+    };
+    world.store.set(Setting::Global(global)).await.expect("it is set");
+}
+
+async fn c33_whoever_waits_for_a_job_that_goes_at_once_learns_how_it_ended(world: &World) {
+    at_once(world).await;
+    let mut exec = world.executor().await;
+    let jobs = Jobs::on(world.store.clone());
+    let id = world.add(job("a")).await;
+    let mut watch = jobs.watch(id);
+    let first = watch.next().await.expect("it goes on").expect("it is there");
+    assert_eq!(first.state, State::Waiting);
+    let taken = exec.take_one().await;
+    exec.run(&taken, Event::Succeed).await;
+    assert_eq!(
+        world.store.forget().await.expect("it works"),
+        0,
+        "somebody may wait for it"
+    );
+    let ended = watch.ended().await.expect("it is still there");
+    assert_eq!(ended.state, State::Success);
+    world.advance(LEAST);
+    assert_eq!(world.store.forget().await.expect("it works"), 1);
+    assert!(matches!(jobs.watch(id).ended().await, Err(Error::NotFound(_))));
+}
+
+async fn c33_a_log_and_attempts_go_with_a_job_that_goes_at_once(world: &World) {
+    at_once(world).await;
+    let mut exec = world.executor().await;
+    let mut left = Vec::new();
+    for event in [Event::Succeed, Event::FailForGood] {
+        let id = world.add(job("a")).await;
+        let taken = exec.take_one().await;
+        exec.run(&taken, Event::RetryAfter(Duration::from_mins(1))).await;
+        world.advance(Duration::from_mins(1));
+        world.store.promote(10).await.expect("promote works");
+        let taken = exec.take_one().await;
+        let line = Line {
+            number: 1,
+            time: world.clock.now(),
+            attempt: 2,
+            level: Level::Info,
+            message: "hello".to_owned(),
+        };
+        let lines = LogLines {
+            id,
+            number: taken.number,
+            lines: vec![line],
+        };
+        exec.store.log(exec.incarnation, vec![lines]).await.expect("log works");
+        exec.run(&taken, event).await;
+        left.push(id);
+    }
+    let beside = async |id| {
+        let lines = world.store.lines(id, 0, 10).await.expect("reading works").len();
+        let attempts = world.store.attempts(id).await.expect("attempts work").len();
+        (lines, attempts)
+    };
+    world.advance(LEAST);
+    assert_eq!(beside(left[0]).await, (1, 1));
+    assert_eq!(world.store.forget().await.expect("it works"), 1);
+    assert_eq!(beside(left[0]).await, (0, 0), "gone with its job");
+    assert_eq!(beside(left[1]).await, (1, 1), "the job that failed is kept");
+}
+
+async fn c33_what_a_job_that_has_gone_leaves_behind(world: &World) {
+    at_once(world).await;
+    let mut exec = world.executor().await;
+    let parent = NewJob {
+        id: JobId::at(world.clock.now()),
+        id_given: true,
+        unique: Some("key".to_owned()),
+        ..job("a")
+    };
+    let id = end(world, &mut exec, parent.clone(), Event::Succeed).await;
+    let child = NewJob {
+        parent: Some(id),
+        ..job("a")
+    };
+    let child = world.add(child).await;
+    assert!(
+        !world.submit(vec![parent.clone()]).await[0].new,
+        "it is known as long as it is kept"
+    );
+    world.advance(LEAST);
+    assert_eq!(world.store.forget().await.expect("it works"), 1);
+    assert_eq!(
+        world.get(child).await.parent,
+        Some(id),
+        "a child stays, and knows whose it was"
+    );
+    let filter = Filter {
+        parent: Some(id),
+        limit: 10,
+        ..Filter::default()
+    };
+    assert_eq!(world.store.list(&filter).await.expect("list works").len(), 1);
+    assert!(
+        world.submit(vec![parent]).await[0].new,
+        "an id is free again with its job"
+    );
 }
 
 cases!(
     c33_successes_go_at_once_and_failures_stay_for_thirty_days,
     c33_the_group_is_asked_before_the_task_and_the_task_before_all,
     c33_a_job_that_ends_after_a_look_is_found_by_the_next,
+    c33_whoever_waits_for_a_job_that_goes_at_once_learns_how_it_ended,
+    c33_a_log_and_attempts_go_with_a_job_that_goes_at_once,
+    c33_what_a_job_that_has_gone_leaves_behind,
     ended_jobs_are_kept_for_the_retention,
     an_old_job_that_ends_late_is_kept_from_then_on,
     without_retention_ended_jobs_are_deleted_at_once,

@@ -16,10 +16,12 @@ use crate::job::JobId;
 use crate::retention::{self, Rule, SOON};
 use crate::store::{ID_AHEAD, ID_PAST};
 
-/// So many rows go in one statement; the rest with the next ones.
-const ROWS: i64 = 20_000;
+/// So many rows go in one statement; the rest with the next ones. More would make those wait who commit at the same time.
+const ROWS: i64 = 5_000;
+/// Looks that are made every few seconds begin so long before the end of the last one.
+const SHORTLY: Duration = Duration::from_mins(1);
 /// What is kept for longer goes by days, where nothing in them is kept.
-const BY_DAYS: Duration = Duration::from_hours(8 * 24);
+pub(super) const BY_DAYS: Duration = Duration::from_hours(8 * 24);
 const _: () = assert!(
     BY_DAYS.as_secs() == ID_PAST.as_secs() + DAY.as_secs(),
     "days of given ids stay"
@@ -42,25 +44,35 @@ impl PostgresStore {
         }
         let settings = self.read_settings().await?;
         let rules = retention::rules(&settings, self.options.retention);
-        let hooked = self.forget_past(Step::Hooked, settings.version, &rules, SOON).await?;
-        Ok(hooked + self.forget_past(Step::Rows, settings.version, &rules, SOON).await?)
+        let version = settings.version;
+        let hooked = self.forget_past(Step::Hooked, version, &rules, SOON, SHORTLY).await?;
+        Ok(hooked + self.forget_past(Step::Rows, version, &rules, SOON, SHORTLY).await?)
     }
 
-    /// Forgets ended jobs that are past their time and are kept no longer than `most`.
-    pub(super) async fn forget_past(&self, step: Step, version: i64, rules: &[Rule], most: Duration) -> Result<u64> {
+    /// Forgets ended jobs that are past their time and are kept no longer than `most`: those that ended since the last look, and
+    /// `overlap` before.
+    pub(super) async fn forget_past(
+        &self,
+        step: Step,
+        version: i64,
+        rules: &[Rule],
+        most: Duration,
+        overlap: Duration,
+    ) -> Result<u64> {
         let mut forgotten = 0;
         for (number, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.kept <= most) {
             let end = clock::before(self.now(), rule.kept);
-            // An id may be ahead of its job; those of the last day wait until it goes as a whole.
-            let (below, late) = if rule.kept > BY_DAYS {
-                (bounds(day(end))[0], ID_AHEAD + DAY)
+            // An id may be ahead of its job. Where days go as a whole, jobs wait a day longer for that: there are always some
+            // that ended after the midnight that followed their submit, and these must not make a million others go one by one.
+            let (below, overlap) = if rule.kept > BY_DAYS {
+                (bounds(day(clock::before(end, DAY)))[0], overlap + ID_AHEAD + 2 * DAY)
             } else {
-                (JobId::floor(clock::after(end, ID_AHEAD)), Duration::ZERO)
+                (JobId::floor(clock::after(end, ID_AHEAD)), overlap)
             };
             let of = number * 2 + usize::from(step == Step::Rows);
             let from = {
                 let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
-                swept.from(version, of, late)
+                swept.from(version, of, overlap)
             };
             forgotten += match step {
                 Step::Hooked => self.forget_hooked(rule, from, end).await?,

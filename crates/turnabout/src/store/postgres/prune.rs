@@ -12,14 +12,14 @@ use tokio_postgres::types::ToSql;
 use super::PostgresStore;
 use super::client::Object;
 use super::connect::{Mode, Tx, failed};
-use super::past::Step;
+use super::past::{BY_DAYS, Step};
 use super::sql::in_schema;
 use crate::clock;
 use crate::error::Result;
 use crate::hook::OWED_KEPT;
 use crate::job::JobId;
 use crate::retention::{self, Rule};
-use crate::store::{ID_PAST, NAMES_KEPT};
+use crate::store::{ID_PAST, NAMES_KEPT, OVERLAP};
 
 /// What is kept in days: history first.
 pub(super) const KEPT: [&str; 3] = [HISTORY, "job_log", ATTEMPTS];
@@ -86,17 +86,18 @@ impl PostgresStore {
         let settings = self.read_settings().await?;
         let rules = retention::rules(&settings, self.options.retention);
         // Before anything else: days may go as a whole.
+        let version = settings.version;
         let mut forgotten = self
-            .forget_past(Step::Hooked, settings.version, &rules, Duration::MAX)
+            .forget_past(Step::Hooked, version, &rules, Duration::MAX, OVERLAP)
             .await?;
         // A given id may still name a job of the last week.
         let shortest = retention::shortest(&settings, self.options.retention);
         let newest = clock::before(self.now(), shortest.max(ID_PAST + DAY));
         let (dropped, unhindered) = self.drop_days(&rules, newest).await?;
         forgotten += dropped;
-        forgotten += self
-            .forget_past(Step::Rows, settings.version, &rules, Duration::MAX)
-            .await?;
+        // A day that could not go just now goes as a whole the next time.
+        let most = if unhindered { Duration::MAX } else { BY_DAYS };
+        forgotten += self.forget_past(Step::Rows, version, &rules, most, OVERLAP).await?;
         if unhindered {
             self.prune_beside_history(newest).await?;
         }
@@ -269,7 +270,12 @@ impl PostgresStore {
             return Ok(Some(0));
         }
         let failed = failed("dropping a day of history");
-        let count = in_schema(&format!("select count(*) from turnabout.{name}"), self.schema());
+        // Of a great day about as many as the server knows of: nobody wants to read it all once more, only to drop it.
+        let count = format!(
+            "select coalesce((select reltuples::bigint from pg_class where oid = 'turnabout.{name}'::regclass and reltuples > 10000),
+                (select count(*) from turnabout.{name}))"
+        );
+        let count = in_schema(&count, self.schema());
         let row = self.client().await?.query_one(&count, &[]).await.map_err(&failed)?;
         if !self.drop_partition(HISTORY, name).await? {
             return Ok(None);

@@ -268,7 +268,8 @@ impl PostgresStore {
         }
         tx.commit().await.map_err(&failed)?;
         self.made_ready();
-        self.read_settings().await?;
+        // So that this process obeys it at once. It is set, whatever comes of this.
+        drop(self.read_settings().await);
         Ok(true)
     }
 

@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::hook::{Hook, OWED_KEPT};
 use crate::job::{Job, JobId};
 use crate::retention::{self, Rule, SOON};
-use crate::store::{Configuration, NAMES_KEPT};
+use crate::store::{Configuration, NAMES_KEPT, OVERLAP};
 
 /// So many jobs are forgotten in one transaction: a few milliseconds.
 const PAGE: u32 = 250;
@@ -35,7 +35,7 @@ type Ended = (JobId, i64);
 impl SqliteStore {
     /// Forgets what is past its time; says how many jobs that were.
     pub(super) async fn forget_old(&self) -> Result<u64> {
-        let forgotten = self.forget_past(Duration::MAX).await?;
+        let forgotten = self.forget_past(Duration::MAX, OVERLAP).await?;
         self.write("tidying up", tidy).await?;
         for _ in 0..VACUUMS {
             if !self.write("giving back pages", vacuum).await? {
@@ -52,11 +52,12 @@ impl SqliteStore {
         if !retention::any_soon(&settings, self.retention) {
             return Ok(0);
         }
-        self.forget_past(SOON).await
+        self.forget_past(SOON, Duration::ZERO).await
     }
 
-    /// Forgets ended jobs that are past their time and are kept no longer than this.
-    async fn forget_past(&self, most: Duration) -> Result<u64> {
+    /// Forgets ended jobs that are past their time and are kept no longer than `most`: those that ended since the last look, and
+    /// `overlap` before.
+    async fn forget_past(&self, most: Duration, overlap: Duration) -> Result<u64> {
         let settings = self.settings().await?;
         let mut forgotten = 0;
         for (number, rule) in retention::rules(&settings, self.retention).into_iter().enumerate() {
@@ -65,7 +66,7 @@ impl SqliteStore {
             };
             let from = {
                 let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
-                swept.from(settings.version, number, Duration::ZERO)
+                swept.from(settings.version, number, overlap)
             };
             let mut last: Ended = (JobId(uuid::Uuid::nil()), from.map_or(i64::MIN, micros));
             loop {
@@ -136,7 +137,7 @@ fn forget(tx: &mut Tx<'_>, jobs: &[Ended]) -> Result<u64, Fault> {
     let mut forgotten = 0;
     for (id, finished) in jobs {
         let job: Option<Job> = if hooked {
-            rows::find(connection, *id)?
+            rows::find_to_change(connection, *id)?
                 .filter(|found| found.ended)
                 .map(|found| found.job)
         } else {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::http::Caller;
 use crate::limits::{long, names, nap};
-use crate::place::{Place, Server, wait_for};
+use crate::place::{PATIENCE, Place, Server, wait_for};
 
 pub(crate) fn a_group_that_is_paused_by_command_waits_says_why_and_goes_on(place: &Place) {
     let server = place.serve(&["--pool-size", "1"]);
@@ -204,4 +204,35 @@ pub(crate) fn what_an_operator_has_set_outlives_the_server_unless_its_file_says_
     let task = place.ask_json(&["task", "say", "--json"]);
     assert_eq!((&task["max_running"], &task["paused"]), (&Value::Null, &json!(true)));
     ended(server);
+}
+
+pub(crate) fn c33_successes_go_at_once_and_failures_stay_as_the_file_and_the_command_say(place: &Place) {
+    place.configure("retention-success = \"0 seconds\"\n[tasks.no]\ncommand = [\"false\"]\nretries = 0\n");
+    let server = place.serve(&["--pool-size", "2"]);
+    let api = Caller::of(&server);
+    let ask = |args: &[&str]| place.ask(&[args, &["--server", &server.url]].concat());
+    assert!(ask(&["settings"]).contains("success 0s"));
+    let gone = |id: &str| {
+        let begin = std::time::Instant::now();
+        while api.get(&format!("/api/v1/jobs/{id}")).status != 404 {
+            assert!(begin.elapsed() < PATIENCE, "{id} is still there");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    };
+    let failed = api.submit(&json!({ "task": "no", "group": "a" }));
+    assert_eq!(api.ended(&failed)["state"], "failed");
+    let success = api.submit(&nap("a"));
+    gone(&success);
+    // A group's word counts more, and a task's counts at once for what has ended already.
+    assert!(ask(&["group", "b", "--keep-success", "1 day"]).contains("success 24h"));
+    let kept = api.submit(&nap("b"));
+    assert_eq!(api.ended(&kept)["state"], "success");
+    assert!(ask(&["task", "no", "--keep-failed", "0s"]).contains("failed 0s"));
+    gone(&failed);
+    assert_eq!(api.ended(&kept)["state"], "success", "it is still there");
+    let group = api.get("/api/v1/groups/b").json();
+    assert_eq!(group["retention"]["success_seconds"], json!(86400.0));
+    assert_eq!(group["retention"]["failed_seconds"], Value::Null);
+    let wrong = json!({ "retention": { "success_seconds": -1 } });
+    api.patch("/api/v1/settings", &wrong).problem(422, "invalid");
 }

@@ -207,10 +207,23 @@ pub(super) async fn operate(run: Arc<Run>, store: Arc<PostgresStore>, worn: bool
         let setting = Setting::Task(task.to_owned(), TaskLimits::default());
         store.set(setting).await.expect("it is resumed");
     }
+    for setting in [
+        Setting::Queue("default".to_owned(), QueueSettings::default()),
+        Setting::Global(GlobalSettings::default()),
+    ] {
+        store.set(setting).await.expect("it is resumed");
+    }
 }
 
 async fn set_paused(store: &PostgresStore, rng: &mut Rng, paused: bool) {
-    let setting = if rng.u8(..4) == 0 {
+    let setting = if rng.u8(..6) == 0 {
+        Setting::Queue("default".to_owned(), QueueSettings { paused })
+    } else if rng.u8(..6) == 0 {
+        Setting::Global(GlobalSettings {
+            paused,
+            ..GlobalSettings::default()
+        })
+    } else if rng.u8(..4) == 0 {
         let limits = TaskLimits {
             paused,
             ..TaskLimits::default()

@@ -160,7 +160,8 @@ impl Inner {
 
     /// Failed jobs by task, priority and state: all that are kept.
     pub(super) async fn failed_sums(&self, whose: &Whose) -> turnabout::Result<Vec<Sum>> {
-        let add_up = self.jobs.failed_summary(whose);
+        let (jobs, of) = (self.jobs.clone(), whose.clone());
+        let add_up = async move { jobs.failed_summary(&of).await };
         self.sums.failed.get(who(whose), add_up).await
     }
 

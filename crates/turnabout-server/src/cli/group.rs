@@ -127,7 +127,7 @@ fn settings(group: &GroupSet) -> [(&'static str, String); 5] {
         ("max running", print::limit(group.max_running)),
         ("max unfinished", print::limit(group.max_unfinished)),
         ("paused", print::paused(group.paused)),
-        ("ended jobs kept", keeping::words(&group.retention)),
+        ("retention", keeping::words(&group.retention)),
     ]
 }
 

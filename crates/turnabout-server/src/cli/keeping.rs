@@ -95,7 +95,7 @@ pub(crate) async fn run(global: &Global, args: Settings) -> anyhow::Result<ExitC
     print::out(&if args.json {
         print::json(&settings)?
     } else {
-        print::facts([("ended jobs kept", words(&settings.retention))])
+        print::facts([("retention", words(&settings.retention))])
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -105,7 +105,7 @@ pub(crate) async fn run(global: &Global, args: Task) -> anyhow::Result<ExitCode>
             ("task", set.task.clone()),
             ("max running", print::limit(set.max_running)),
             ("paused", print::paused(set.paused)),
-            ("ended jobs kept", keeping::words(&set.retention)),
+            ("retention", keeping::words(&set.retention)),
         ])
     })?;
     if !set.published {
@@ -126,7 +126,7 @@ fn describe(task: &TaskView) -> String {
         ("oldest", print::ago(task.oldest)),
         ("max running", print::limit(task.max_running)),
         ("paused", print::paused(task.paused)),
-        ("ended jobs kept", keeping::words(&task.retention)),
+        ("retention", keeping::words(&task.retention)),
     ];
     match &task.published {
         None => facts.push(("published", "no: no executor has made it known yet".to_owned())),

@@ -141,7 +141,7 @@ fn settings(group: &GroupSet) -> [(&'static str, String); 6] {
         ("max unfinished", print::limit(group.max_unfinished)),
         ("rate", print::rate(group.rate)),
         ("paused", print::paused(group.paused)),
-        ("ended jobs kept", keeping::words(&group.retention)),
+        ("retention", keeping::words(&group.retention)),
     ]
 }
 

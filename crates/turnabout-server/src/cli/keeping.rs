@@ -97,7 +97,7 @@ pub(crate) async fn run(global: &Global, args: Settings) -> anyhow::Result<ExitC
     } else {
         print::facts([
             ("everything paused", print::paused(settings.paused)),
-            ("ended jobs kept", words(&settings.retention)),
+            ("retention", words(&settings.retention)),
         ])
     })?;
     Ok(ExitCode::SUCCESS)

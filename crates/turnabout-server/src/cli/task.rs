@@ -119,7 +119,7 @@ pub(crate) async fn run(global: &Global, args: Task) -> anyhow::Result<ExitCode>
             ("max running each", print::limit(set.max_running_each)),
             ("rate", print::rate(set.rate)),
             ("paused", print::paused(set.paused)),
-            ("ended jobs kept", keeping::words(&set.retention)),
+            ("retention", keeping::words(&set.retention)),
         ])
     })?;
     if !set.published {
@@ -144,7 +144,7 @@ fn describe(task: &TaskView) -> String {
         ("can run now", task.effective.to_string()),
         ("on executors", on_executors(task)),
         ("paused", print::paused(task.paused)),
-        ("ended jobs kept", keeping::words(&task.retention)),
+        ("retention", keeping::words(&task.retention)),
     ];
     match &task.published {
         None => facts.push(("published", "no: no executor has made it known yet".to_owned())),

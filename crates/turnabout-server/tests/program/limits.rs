@@ -172,7 +172,8 @@ pub(crate) fn what_is_set_for_a_task_is_told_and_changed_over_http(place: &Place
     let set = api.patch("/api/v1/tasks/sleep", &json!({ "max_running": 3 })).with(200);
     assert_eq!(
         set,
-        json!({ "task": "sleep", "max_running": 3, "paused": false, "published": true })
+        json!({ "task": "sleep", "max_running": 3, "paused": false, "published": true,
+            "retention": { "success_seconds": null, "failed_seconds": null, "cancelled_seconds": null } })
     );
     let set = api.patch("/api/v1/tasks/sleep", &json!({ "paused": true })).with(200);
     assert_eq!(

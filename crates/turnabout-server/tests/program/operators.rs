@@ -104,7 +104,9 @@ pub(crate) fn settings_are_shown_and_changed_on_a_server_and_on_a_database(place
             "--max-unfinished",
             "4",
         ]);
-        let expected = json!({ "group": group, "weight": 2, "max_running": 3, "max_unfinished": 4, "paused": false });
+        let kept = json!({ "success_seconds": null, "failed_seconds": null, "cancelled_seconds": null });
+        let expected = json!({ "group": group, "weight": 2, "max_running": 3, "max_unfinished": 4, "paused": false,
+            "retention": &kept });
         assert_eq!(set, expected);
         let set = ask_json(&[
             "group",
@@ -144,6 +146,8 @@ pub(crate) fn settings_are_shown_and_changed_on_a_server_and_on_a_database(place
                 "neither a whole number nor `none`",
             ),
             (&["group", group, "--pause", "--resume"], "cannot be used with"),
+            (&["group", group, "--keep-failed", "soon"], "--keep-failed"),
+            (&["settings", "--keep-success", "73000 days"], "100 years"),
             (&["group", "a//b", "--pause"], "acme/alice"),
             (&["group", "", "--pause"], "empty"),
             (&["task", "", "--pause"], "empty"),
@@ -159,7 +163,7 @@ pub(crate) fn settings_are_shown_and_changed_on_a_server_and_on_a_database(place
         let set = ask_json(&["task", "sleep", "--max-running", "2", "--pause"]);
         assert_eq!(
             set,
-            json!({ "task": "sleep", "max_running": 2, "paused": true, "published": true })
+            json!({ "task": "sleep", "max_running": 2, "paused": true, "published": true, "retention": kept })
         );
         assert_eq!(ask_json(&["task", "sleep"])["max_running"], 2);
         ask(&["task", "sleep", "--max-running", "none", "--resume"]);
@@ -234,5 +238,5 @@ pub(crate) fn c33_successes_go_at_once_and_failures_stay_as_the_file_and_the_com
     assert_eq!(group["retention"]["success_seconds"], json!(86400.0));
     assert_eq!(group["retention"]["failed_seconds"], Value::Null);
     let wrong = json!({ "retention": { "success_seconds": -1 } });
-    api.patch("/api/v1/settings", &wrong).problem(422, "invalid");
+    api.patch("/api/v1/settings", &wrong).problem(400, "invalid");
 }

@@ -275,7 +275,7 @@ mod tests {
                 now += if random.bool() {
                     wait
                 } else {
-                    random.i64(0..3 * rate.interval() as i64 + 1)
+                    random.i64(0..=3 * rate.interval() as i64)
                 };
                 let taken = random.u32(0..=rate.tokens(full, now));
                 assert!(wait == 0 || rate.wait(full, now).is_zero() || taken == 0, "seed {seed}");

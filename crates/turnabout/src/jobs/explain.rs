@@ -16,6 +16,10 @@ use crate::store::overview::Member;
 
 /// Why a job waits. Printed, it is a few plain sentences.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says of something else whether it is paused"
+)]
 #[non_exhaustive]
 pub struct Explanation {
     /// The job.

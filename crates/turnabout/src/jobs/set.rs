@@ -24,10 +24,10 @@ pub struct SetGroup {
     jobs: Jobs,
     group: String,
     weight: Option<u32>,
-    max_running: NewCap,
-    max_unfinished: NewCap,
+    max_running: New<u32>,
+    max_unfinished: New<u32>,
     paused: Option<bool>,
-    rate: Option<Option<Rate>>,
+    rate: New<Rate>,
     retention: NewRetention,
 }
 
@@ -37,10 +37,10 @@ impl SetGroup {
             jobs,
             group,
             weight: None,
-            max_running: NewCap::AsItIs,
-            max_unfinished: NewCap::AsItIs,
+            max_running: New::AsItIs,
+            max_unfinished: New::AsItIs,
             paused: None,
-            rate: None,
+            rate: New::AsItIs,
             retention: NewRetention::default(),
         }
     }
@@ -53,20 +53,20 @@ impl SetGroup {
 
     /// At most so many of its jobs run at a time, over all executors. `None`: as many as there are slots.
     pub fn max_running(mut self, jobs: Option<u32>) -> Self {
-        self.max_running = NewCap::Set(jobs);
+        self.max_running = New::Set(jobs);
         self
     }
 
     /// At most so many of its jobs may be unfinished: a submit past that is [`Error::TooMany`]. Those that there are
     /// count. `None`: any number.
     pub fn max_unfinished(mut self, jobs: Option<u32>) -> Self {
-        self.max_unfinished = NewCap::Set(jobs);
+        self.max_unfinished = New::Set(jobs);
         self
     }
 
     /// How often its jobs may start, over all executors. `None`: as often as there are slots.
     pub fn rate(mut self, rate: Option<Rate>) -> Self {
-        self.rate = Some(rate);
+        self.rate = New::Set(rate);
         self
     }
 
@@ -115,7 +115,7 @@ impl SetGroup {
             settings.max_running = self.max_running.over(settings.max_running);
             settings.max_unfinished = self.max_unfinished.over(settings.max_unfinished);
             settings.paused = self.paused.unwrap_or(settings.paused);
-            settings.rate = self.rate.unwrap_or(settings.rate);
+            settings.rate = self.rate.over(settings.rate);
             self.retention.over(&mut settings.retention);
             let setting = Setting::Group(self.group.clone(), settings);
             if self.jobs.store().set_since(known.version, setting).await? {
@@ -132,9 +132,9 @@ impl SetGroup {
 pub struct SetTask {
     jobs: Jobs,
     task: String,
-    max_running: NewCap,
-    max_running_each: NewCap,
-    rate: Option<Option<Rate>>,
+    max_running: New<u32>,
+    max_running_each: New<u32>,
+    rate: New<Rate>,
     paused: Option<bool>,
     retention: NewRetention,
 }
@@ -144,9 +144,9 @@ impl SetTask {
         Self {
             jobs,
             task,
-            max_running: NewCap::AsItIs,
-            max_running_each: NewCap::AsItIs,
-            rate: None,
+            max_running: New::AsItIs,
+            max_running_each: New::AsItIs,
+            rate: New::AsItIs,
             paused: None,
             retention: NewRetention::default(),
         }
@@ -154,19 +154,19 @@ impl SetTask {
 
     /// At most so many of its jobs run at a time, over all executors and groups. `None`: as many as there are slots.
     pub fn max_running(mut self, jobs: Option<u32>) -> Self {
-        self.max_running = NewCap::Set(jobs);
+        self.max_running = New::Set(jobs);
         self
     }
 
     /// At most so many of its jobs run at a time on one executor. `None`: as many as it has slots.
     pub fn max_running_each(mut self, jobs: Option<u32>) -> Self {
-        self.max_running_each = NewCap::Set(jobs);
+        self.max_running_each = New::Set(jobs);
         self
     }
 
     /// How often its jobs may start, over all executors and groups. `None`: as often as there are slots.
     pub fn rate(mut self, rate: Option<Rate>) -> Self {
-        self.rate = Some(rate);
+        self.rate = New::Set(rate);
         self
     }
 
@@ -201,7 +201,7 @@ impl SetTask {
             let mut limits = known.task(&self.task);
             limits.max_running = self.max_running.over(limits.max_running);
             limits.max_running_each = self.max_running_each.over(limits.max_running_each);
-            limits.rate = self.rate.unwrap_or(limits.rate);
+            limits.rate = self.rate.over(limits.rate);
             limits.paused = self.paused.unwrap_or(limits.paused);
             self.retention.over(&mut limits.retention);
             let setting = Setting::Task(self.task.clone(), limits);
@@ -338,14 +338,14 @@ impl NewRetention {
     }
 }
 
-/// What a cap becomes.
+/// What a limit becomes.
 #[derive(Clone, Copy, Debug)]
-enum NewCap {
+enum New<T> {
     AsItIs,
-    Set(Option<u32>),
+    Set(Option<T>),
 }
 
-impl NewCap {
+impl New<u32> {
     fn check(self, what: &'static str, nothing: &'static str) -> Result<()> {
         match self {
             Self::Set(Some(0)) => Err(Error::invalid(what, nothing)),
@@ -356,11 +356,13 @@ impl NewCap {
             _ => Ok(()),
         }
     }
+}
 
-    fn over(self, present: Option<u32>) -> Option<u32> {
+impl<T> New<T> {
+    fn over(self, present: Option<T>) -> Option<T> {
         match self {
             Self::AsItIs => present,
-            Self::Set(cap) => cap,
+            Self::Set(limit) => limit,
         }
     }
 }

@@ -29,8 +29,8 @@ impl Round {
     /// stand.
     pub fn rates(&self, settings: &Settings) -> BTreeSet<Cap> {
         let mut rates = BTreeSet::new();
-        let rated = |visit: &&Visit| settings.group(&visit.group).rate.is_some();
-        let groups = self.visits.iter().filter(rated);
+        let has_rate = |visit: &&Visit| settings.group(&visit.group).rate.is_some();
+        let groups = self.visits.iter().filter(has_rate);
         rates.extend(groups.map(|visit| Cap::Group(visit.group.to_string())));
         if self.turns.limited.any() {
             let tasks = self.tasks().into_iter();

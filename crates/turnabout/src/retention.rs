@@ -215,7 +215,9 @@ fn by_time<T>(all: &HashMap<String, T>, said: impl Fn(&T) -> Option<Duration>) -
             parts.entry(kept.max(LEAST)).or_default().push(name.clone());
         }
     }
-    parts.values_mut().for_each(|names| names.sort_unstable());
+    for names in parts.values_mut() {
+        names.sort_unstable();
+    }
     parts
 }
 

@@ -168,7 +168,7 @@ impl Overview for PostgresStore {
     }
 }
 
-/// A row of sums.sql or failed_sums.sql.
+/// A row of `sums.sql` or `failed_sums.sql`.
 fn sum(row: &Row) -> Result<Sum> {
     let count = |at: usize| row.get::<_, Option<i64>>(at).unwrap_or(0) as u64;
     Ok(Sum {

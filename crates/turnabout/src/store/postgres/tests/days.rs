@@ -153,13 +153,13 @@ async fn c33_a_day_whose_last_jobs_ended_after_midnight_goes_as_a_whole(place: &
     let mut exec = executor(&store, &["work"]).await;
     add(&store, (0..5).map(|_| dated(&clock)).collect()).await;
     exec.drain(5).await;
-    clock.advance(DAY - Duration::from_mins(1));
+    clock.advance(Duration::from_mins(24 * 60 - 1));
     let late = add(&store, vec![dated(&clock)]).await[0];
     let taken = exec.take_one().await;
     clock.advance(Duration::from_mins(11));
     exec.run(&taken, Event::Succeed).await;
     // Ten days later, when all but one are past their time.
-    clock.advance(10 * DAY - Duration::from_mins(5));
+    clock.advance(9 * DAY + Duration::from_mins(24 * 60 - 5));
     assert_eq!(
         store.prune().await.expect("prune works"),
         0,

@@ -217,13 +217,12 @@ pub async fn hold(trial: &Trial) -> Result<Outcome> {
     let path = trial.folder.join("handlers.jsonl");
     let _ = std::fs::remove_file(&path);
     let log = Log::open(&path, 0)?;
-    let (_cluster, url) = match trial.target {
-        Target::Sqlite => (None, format!("sqlite://{}", trial.folder.join("jobs.db").display())),
-        _ => {
-            let cluster = Cluster::start(false).await?;
-            let url = Cluster::url(cluster.port());
-            (Some(cluster), url)
-        }
+    let (_cluster, url) = if let Target::Sqlite = trial.target {
+        (None, format!("sqlite://{}", trial.folder.join("jobs.db").display()))
+    } else {
+        let cluster = Cluster::start(false).await?;
+        let url = Cluster::url(cluster.port());
+        (Some(cluster), url)
     };
     let jobs = Jobs::open(&url).await?;
     set(&jobs, trial.limit).await?;
@@ -345,8 +344,8 @@ fn judge(trial: &Trial, lines: &[Line]) -> Result<Outcome> {
     let (mut area, mut time, mut before) = (0.0, 0.0, from);
     for line in lines {
         let passed = (line.at.min(until) - before.max(from)).max(0) as f64;
-        let lost = kills.iter().any(|kill| (kill.at..kill.at + BACK).contains(&before));
-        if !lost {
+        let missed = kills.iter().any(|kill| (kill.at..kill.at + BACK).contains(&before));
+        if !missed {
             area += passed * running.values().sum::<i64>() as f64;
             time += passed;
         }

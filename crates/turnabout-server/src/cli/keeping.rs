@@ -10,6 +10,7 @@ use crate::api::types::{GlobalChange, RetentionChange, RetentionView, Seconds};
 
 /// How long ended jobs are kept.
 #[derive(Clone, Debug, clap::Args)]
+#[expect(clippy::struct_field_names, reason = "these are the names of options")]
 pub(super) struct Keeping {
     /// Jobs that succeeded are kept for so long (`0s`: they go within seconds); `inherit`: as is set less specifically
     #[arg(long, value_name = "TIME|inherit", value_parser = time)]

@@ -16,6 +16,7 @@ use super::problem::Problem;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Retention)]
 #[serde(default)]
+#[expect(clippy::struct_field_names, reason = "what is sent says its unit")]
 pub(crate) struct RetentionView {
     /// Those that succeeded. 0: they go within seconds.
     pub(crate) success_seconds: Option<f64>,
@@ -45,6 +46,7 @@ pub(crate) struct Seconds(pub(crate) Option<f64>);
 /// setting says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_field_names, reason = "what is sent says its unit")]
 pub(crate) struct RetentionChange {
     /// Those that succeed. 0: they go within seconds.
     #[schema(value_type = Option<f64>, minimum = 0)]

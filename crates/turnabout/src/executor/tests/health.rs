@@ -176,6 +176,7 @@ async fn health_is_green_again_after_progress_could_not_be_reported(world: &Worl
 
 async fn health_is_green_again_after_a_log_could_not_be_stored(world: &World) {
     let mut case = Case::new(&Counting::new(&world.store)).await;
+    case.store.fail("log", Fault::Outage, u32::MAX);
     case.submit().await;
     case.seats.next().await;
     case.fail("log", "storing logs").await;

@@ -51,11 +51,16 @@ pub(crate) fn a_group_that_is_paused_by_command_waits_says_why_and_goes_on(place
     assert_eq!(changes, 2, "{log:#?}");
 }
 
+/// What is shown, however wide its columns are.
+fn words(shown: &str) -> String {
+    shown.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
 pub(crate) fn a_task_is_capped_by_command_and_freed_again(place: &Place) {
     let server = place.serve(&["--pool-size", "3"]);
     let api = Caller::of(&server);
     let ask = |args: &[&str]| place.ask(&[args, &["--server", &server.url]].concat());
-    assert!(ask(&["task", "sleep", "--max-running", "1"]).contains("max running  1"));
+    assert!(words(&ask(&["task", "sleep", "--max-running", "1"])).contains("max running 1 "));
     let first = long(&api, "a");
     let second = api.submit(&json!({ "task": "sleep", "args": { "seconds": 1000 }, "group": "b" }));
     let shown = ask(&["show", &second]);
@@ -71,10 +76,10 @@ pub(crate) fn a_task_is_capped_by_command_and_freed_again(place: &Place) {
     );
     assert!(line.ends_with(" 1") && line.contains("default"), "{tasks}");
 
-    assert!(ask(&["task", "sleep", "--max-running", "none"]).contains("max running  none"));
+    assert!(words(&ask(&["task", "sleep", "--max-running", "none"])).contains("max running none "));
     api.until(&second, "running");
     // Those that run go on when their task is paused.
-    assert!(ask(&["task", "sleep", "--pause"]).contains("paused       yes"));
+    assert!(words(&ask(&["task", "sleep", "--pause"])).contains("paused yes"));
     let third = api.submit(&nap("c"));
     assert!(ask(&["show", &third]).contains("The task `sleep` is paused."));
     let shown = ask(&["task", "sleep"]);
@@ -106,7 +111,7 @@ pub(crate) fn settings_are_shown_and_changed_on_a_server_and_on_a_database(place
         ]);
         let kept = json!({ "success_seconds": null, "failed_seconds": null, "cancelled_seconds": null });
         let expected = json!({ "group": group, "weight": 2, "max_running": 3, "max_unfinished": 4, "paused": false,
-            "retention": &kept });
+            "rate": null, "retention": &kept });
         assert_eq!(set, expected);
         let set = ask_json(&[
             "group",
@@ -119,13 +124,8 @@ pub(crate) fn settings_are_shown_and_changed_on_a_server_and_on_a_database(place
         ]);
         assert_eq!(set["max_running"], Value::Null);
         let shown = ask(&["group", group]);
-        for part in [
-            group,
-            "ready           0",
-            "weight          2",
-            "max running     none",
-            "paused          yes",
-        ] {
+        let shown = words(&shown);
+        for part in [group, "ready 0", "weight 2", "max running none", "paused yes"] {
             assert!(shown.contains(part), "{part} is not in:\n{shown}");
         }
         assert_eq!(ask_json(&["group", group])["paused"], true);
@@ -163,7 +163,8 @@ pub(crate) fn settings_are_shown_and_changed_on_a_server_and_on_a_database(place
         let set = ask_json(&["task", "sleep", "--max-running", "2", "--pause"]);
         assert_eq!(
             set,
-            json!({ "task": "sleep", "max_running": 2, "paused": true, "published": true, "retention": kept })
+            json!({ "task": "sleep", "max_running": 2, "max_running_each": null, "rate": null, "paused": true, "published": true,
+                "retention": kept })
         );
         assert_eq!(ask_json(&["task", "sleep"])["max_running"], 2);
         ask(&["task", "sleep", "--max-running", "none", "--resume"]);

@@ -14,6 +14,7 @@
 //! | `fleet.rs` | the worker processes: started, watched, replaced |
 //! | `proxy.rs`, `cluster.rs`, `bouncer.rs` | a network that can fail, a `PostgreSQL` that can crash, a pooler before it |
 //! | `crowd.rs` | many workers on a server that accepts few connections |
+//! | `limits.rs` | limits on running jobs and on starts, while workers are killed |
 //! | `skew.rs` | clocks that are off by an hour |
 //! | `nemesis.rs` | what goes wrong, and when: all from one seed |
 //! | `drills.rs` | each kind of fault by itself, until every worker is well again |
@@ -29,6 +30,7 @@ pub mod drills;
 pub mod fleet;
 pub mod history;
 pub mod kind;
+pub mod limits;
 pub mod load;
 pub mod nemesis;
 pub mod proxy;

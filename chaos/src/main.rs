@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use turnabout_chaos::crowd::{Crowd, gather};
+use turnabout_chaos::limits::{self, Limit, Trial};
 use turnabout_chaos::run::{Plan, Target, run};
 use turnabout_chaos::{check, history, record, worker};
 
@@ -50,6 +51,27 @@ enum Chaos {
         #[arg(long, default_value_t = 30)]
         seconds: u64,
     },
+    /// Jobs under a limit, while workers are killed: never more than may be, and hardly ever fewer.
+    Limits {
+        /// Which store.
+        #[arg(long, value_enum)]
+        store: Target,
+        /// Which limit.
+        #[arg(long, value_enum)]
+        limit: Limit,
+        /// How many jobs.
+        #[arg(long, default_value_t = 10_000)]
+        jobs: usize,
+        /// How long each takes, in milliseconds.
+        #[arg(long, default_value_t = 200)]
+        takes: u64,
+        /// How often a worker is killed, in seconds. 0: never.
+        #[arg(long, default_value_t = 15)]
+        kill: u64,
+    },
+    /// A worker process (started by `limits`).
+    #[command(hide = true)]
+    LimitsWorker(limits::WorkerOptions),
     /// Checks the side log of a run once more.
     Check {
         /// The side log.
@@ -79,6 +101,35 @@ async fn main() -> Result<ExitCode> {
             }
             println!("{} violations", violations.len());
             Ok(verdict(violations.is_empty()))
+        }
+        Chaos::LimitsWorker(options) => {
+            limits::work(options).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Chaos::Limits {
+            store,
+            limit,
+            jobs,
+            takes,
+            kill,
+        } => {
+            let seed = fastrand::u64(..);
+            let trial = Trial {
+                target: store,
+                limit,
+                jobs,
+                takes: Duration::from_millis(takes),
+                workers: 4,
+                slots: 8,
+                kill: Duration::from_secs(kill),
+                seed,
+                program: std::env::current_exe().context("cannot tell which program this is")?,
+                folder: std::env::temp_dir().join(format!("turnabout-limits-{seed}-{}", std::process::id())),
+            };
+            println!("seed {seed}, files in {}", trial.folder.display());
+            let outcome = limits::hold(&trial).await?;
+            print!("{outcome}");
+            Ok(verdict(outcome.is_good()))
         }
         Chaos::Crowd {
             processes,

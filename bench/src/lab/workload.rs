@@ -187,15 +187,14 @@ impl Workload {
             let settings = GroupSettings {
                 weight: group.weight,
                 max_running: group.cap,
-                max_unfinished: None,
-                paused: false,
+                ..GroupSettings::default()
             };
             (group.name.clone(), settings)
         });
         let tasks = self.limits.iter().map(|(task, limit)| {
             let limits = TaskLimits {
                 max_running: Some(*limit),
-                paused: false,
+                ..TaskLimits::default()
             };
             ((*task).to_owned(), limits)
         });
@@ -203,6 +202,7 @@ impl Workload {
             version: 1,
             groups: groups.collect(),
             tasks: tasks.collect(),
+            ..Settings::default()
         }
     }
 

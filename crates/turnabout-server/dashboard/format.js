@@ -46,6 +46,14 @@ export function duration(ms) {
   return pair(Math.floor(s / 86_400), "d", Math.floor((s % 86_400) / 3600), "h");
 }
 
+/** How long ended jobs are kept, by how they ended. @param {import("./types").Retention | undefined} times @param {string} otherwise */
+export function kept(times, otherwise) {
+  const said = Object.entries({ success: times?.success_seconds, failed: times?.failed_seconds, cancelled: times?.cancelled_seconds })
+    .filter(([, seconds]) => seconds !== null && seconds !== undefined)
+    .map(([state, seconds]) => `${state} ${seconds === 0 ? "not at all" : duration(Number(seconds) * 1000)}`);
+  return said.length === 0 ? otherwise : said.join(", ");
+}
+
 /** How long ago, in milliseconds. @param {string | null | undefined} time */
 export const since = (time) => (time ? Math.max(0, now() - Date.parse(time)) : null);
 

@@ -32,13 +32,15 @@ export interface Explained {
 }
 export interface Line { number: number; attempt: number; level: string; time: string; message: string }
 export interface TaskSum {
-  task: string; priority: Priority; state: State; jobs: number; items: number; average_items: number; failures: number;
+  task: string; priority: Priority; state: State; jobs: number; in_window?: number | null; items: number; average_items: number;
+  failures: number;
   oldest: string | null; first_reserved: string | null;
 }
 export interface Summary {
   tasks: TaskSum[];
   rate: { seconds: number; submitted: number; success: number; failed: number; cancelled: number };
 }
+export interface Retention { success_seconds: number | null; failed_seconds: number | null; cancelled_seconds: number | null }
 export interface SetBy { by: string; at: string; note?: string }
 export interface Operation {
   id: string; action: string; by: string; begun: string; ended: string | null;
@@ -47,11 +49,12 @@ export interface Operation {
 }
 export interface Group {
   group: string; ready: number; parked: number; held: number; items: number; oldest: string | null; weight: number;
-  max_running: number | null; max_unfinished: number | null; paused: boolean; set?: SetBy;
+  max_running: number | null; max_unfinished: number | null; paused: boolean; retention?: Retention; set?: SetBy;
 }
 export interface Task {
   task: string; waiting: number; stuck: number; held: number; oldest: string | null; max_running: number | null;
-  paused: boolean; set?: SetBy;
+  max_running_each: number | null; rate: string | null; effective: number; executors: { executor: string; held: number; most: number }[];
+  paused: boolean; retention?: Retention; set?: SetBy;
   published: null | {
     queue: string; priority: Priority; retries: number; retry_delay_seconds: number; retry_cap_seconds: number;
     jitter: boolean; restartable: boolean; time_limit_seconds: number | null; max_unfinished: number | null;

@@ -25,6 +25,9 @@
 //! GET    /api/v1/groups                  by group, and what is set for them
 //! GET    /api/v1/groups/{group}          one group
 //! PATCH  /api/v1/groups/{group}          its weight, its limits, whether it is paused
+//! GET    /api/v1/queues                  who serves them, and which are paused
+//! GET    /api/v1/queues/{queue}          one queue
+//! PATCH  /api/v1/queues/{queue}          whether it is paused
 //! GET    /api/v1/tasks                   what executors run, and what is set for it
 //! GET    /api/v1/tasks/{task}            one task
 //! PATCH  /api/v1/tasks/{task}            its limit, whether it is paused
@@ -65,6 +68,7 @@ mod executors;
 mod exit;
 mod extract;
 mod failures;
+mod global;
 mod groups;
 mod guard;
 mod info;
@@ -77,6 +81,7 @@ mod openapi;
 mod operations;
 mod prefix;
 mod problem;
+mod queues;
 mod sampler;
 mod schedules;
 mod serve;

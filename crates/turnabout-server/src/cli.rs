@@ -11,10 +11,12 @@ mod filter;
 pub(crate) mod global;
 pub(crate) mod group;
 pub(crate) mod jobs;
+pub(crate) mod keeping;
 mod logging;
 pub(crate) mod logs;
 pub(crate) mod overview;
 mod print;
+pub(crate) mod queue;
 mod reload;
 pub(crate) mod schedule;
 pub(crate) mod serve;
@@ -79,11 +81,21 @@ pub(crate) enum Command {
     Audit(doctor::Audit),
     /// Show the groups that have unfinished jobs, or for which something is set
     Groups(overview::Overview),
-    /// Show a group, pause it, or set its weight and its limits
+    /// Show a group, pause it, or set its weight, its limits and how long its ended jobs are kept
     Group(group::Group),
+    /// Show what is set for everything, or change how long ended jobs are kept
+    Settings(keeping::Settings),
+    /// Show the queues, who serves them, and which are paused
+    Queues(overview::Overview),
+    /// Show a queue, pause it, or resume it
+    Queue(queue::Queue),
+    /// Pause everything: no further job is taken at all, those that run go on
+    Pause(queue::Everything),
+    /// Take jobs again after `pause`
+    Resume(queue::Everything),
     /// Show what executors run
     Tasks(overview::Overview),
-    /// Show a task, pause it, or set its limit
+    /// Show a task, pause it, or set its limit and how long its ended jobs are kept
     Task(task::Task),
     /// Look at schedules, make them, change them, run them
     Schedule(schedule::Schedule),

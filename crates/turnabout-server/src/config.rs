@@ -27,7 +27,7 @@ pub(crate) use file::File;
 pub(crate) use flags::Flags;
 pub(crate) use kinds::{ExitCodes, LogFormat, Migrate, ResultFrom, Statuses, Stdin, StoreUrl};
 pub(crate) use show::{header, reference, show, show_json};
-pub(crate) use table::{Api, Executor, Group, Links, Log, Schedule, Store, Task, Token, Traces, Webhook};
+pub(crate) use table::{Api, Executor, Group, Links, Log, Queue, Schedule, Store, Task, Token, Traces, Webhook};
 pub(crate) use trouble::{Origin, Trouble, Troubles};
 
 use section::Section;
@@ -48,6 +48,7 @@ pub(crate) struct Config {
     pub(crate) traces: Traces,
     pub(crate) tasks: BTreeMap<String, Task>,
     pub(crate) groups: BTreeMap<String, Group>,
+    pub(crate) queues: BTreeMap<String, Queue>,
     pub(crate) schedules: BTreeMap<String, Schedule>,
     pub(crate) tokens: BTreeMap<String, Token>,
     pub(crate) webhooks: BTreeMap<String, Webhook>,
@@ -147,13 +148,14 @@ impl Config {
     pub(crate) const FIXED: &[&str] = &["", "executor", "api", "links", "log", "traces"];
 
     /// The sections of which there are as many as there are names.
-    const NAMED: &[&str] = &["tasks", "schedules", "groups", "tokens", "webhooks"];
+    const NAMED: &[&str] = &["tasks", "schedules", "groups", "queues", "tokens", "webhooks"];
 
     /// A further one of those.
     fn add(&mut self, section: &str, name: String) {
         match section {
             "tasks" => drop(self.tasks.insert(name, Task::default())),
             "groups" => drop(self.groups.insert(name, Group::default())),
+            "queues" => drop(self.queues.insert(name, Queue::default())),
             "schedules" => drop(self.schedules.insert(name, Schedule::default())),
             "webhooks" => drop(self.webhooks.insert(name, Webhook::default())),
             _ => drop(self.tokens.insert(name, Token::default())),
@@ -176,6 +178,7 @@ impl Config {
         match name.split_once('.') {
             Some(("tasks", task)) => self.tasks.get(task).map(|task| task as &dyn Section),
             Some(("groups", group)) => self.groups.get(group).map(|group| group as &dyn Section),
+            Some(("queues", queue)) => self.queues.get(queue).map(|queue| queue as &dyn Section),
             Some(("schedules", name)) => self.schedules.get(name).map(|it| it as &dyn Section),
             Some(("tokens", token)) => self.tokens.get(token).map(|token| token as &dyn Section),
             Some(("webhooks", hook)) => self.webhooks.get(hook).map(|hook| hook as &dyn Section),
@@ -187,6 +190,7 @@ impl Config {
         match name.split_once('.') {
             Some(("tasks", task)) => self.tasks.get_mut(task).map(|task| task as &mut dyn Section),
             Some(("groups", group)) => self.groups.get_mut(group).map(|group| group as &mut dyn Section),
+            Some(("queues", queue)) => self.queues.get_mut(queue).map(|queue| queue as &mut dyn Section),
             Some(("schedules", name)) => self.schedules.get_mut(name).map(|it| it as &mut dyn Section),
             Some(("tokens", token)) => self.tokens.get_mut(token).map(|token| token as &mut dyn Section),
             Some(("webhooks", hook)) => self.webhooks.get_mut(hook).map(|hook| hook as &mut dyn Section),

@@ -6,8 +6,8 @@ use clap::Parser;
 
 use crate::api::types::BulkVerb;
 use crate::cli::{
-    Cli, Command, change, demo, doctor, few, group, jobs, logs, overview, schedule, serve, show, submit, task, token,
-    top,
+    Cli, Command, change, demo, doctor, few, group, jobs, keeping, logs, overview, queue, schedule, serve, show,
+    submit, task, token, top,
 };
 
 mod api;
@@ -41,6 +41,11 @@ async fn main() -> ExitCode {
         Command::Audit(args) => doctor::audit(global, args).await,
         Command::Groups(args) => overview::groups(global, args).await,
         Command::Group(args) => group::run(global, args).await,
+        Command::Settings(args) => keeping::run(global, args).await,
+        Command::Queues(args) => queue::list(global, args).await,
+        Command::Queue(args) => queue::run(global, args).await,
+        Command::Pause(args) => queue::everything(global, args, true).await,
+        Command::Resume(args) => queue::everything(global, args, false).await,
         Command::Tasks(args) => task::list(global, args).await,
         Command::Task(args) => task::run(global, args).await,
         Command::Schedule(args) => schedule::run(global, args).await,

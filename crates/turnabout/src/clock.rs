@@ -119,6 +119,16 @@ pub(crate) fn until(now: Timestamp, moment: Timestamp) -> Duration {
     moment.duration_since(now).try_into().unwrap_or_default()
 }
 
+/// A moment in nanoseconds since 1970. Those that are too far away for that are as near as they can be.
+#[cfg(any(test, feature = "sqlite"))]
+pub(crate) fn nanoseconds(moment: Timestamp) -> i64 {
+    i64::try_from(moment.as_nanosecond()).unwrap_or(if moment < Timestamp::UNIX_EPOCH {
+        i64::MIN
+    } else {
+        i64::MAX
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -40,7 +40,7 @@ pub use open::Open;
 pub use predict::Predicted;
 pub use schedules::{FollowSchedules, PastRun, Reconciled, Schedules, SetSchedule};
 pub use scope::ScopedJobs;
-pub use set::{SetGroup, SetTask};
+pub use set::{SetGlobal, SetGroup, SetQueue, SetTask};
 pub use watch::Watch;
 
 pub use crate::store::overview::{Counts, GroupSum, Member, Sum, Tally, Whose};
@@ -325,6 +325,9 @@ impl Jobs {
         if matches!(why.job.state, State::Waiting | State::Stuck) {
             let (executors, held) = futures_util::try_join!(self.executors(), self.store().insight().held())?;
             why.look_at_slots(&executors, &held, now);
+            if why.each_full.is_some() {
+                why.look_at_each(&executors, &self.store().insight().held_by().await?, now);
+            }
             let settings = self.settings().await?;
             why.predicted = predict::predict(self.store().as_ref(), &why, &executors, &settings).await?;
         }
@@ -341,7 +344,17 @@ impl Jobs {
         SetTask::new(self.clone(), task.into())
     }
 
-    /// What is set for groups and tasks.
+    /// Changes what is set for a queue: whether it is paused. Say so, then await it.
+    pub fn queue(&self, queue: impl Into<String>) -> SetQueue {
+        SetQueue::new(self.clone(), queue.into())
+    }
+
+    /// Changes what is set for everything. Say what, then await it.
+    pub fn global(&self) -> SetGlobal {
+        SetGlobal::new(self.clone())
+    }
+
+    /// What is set for groups, tasks, queues and everything.
     pub async fn settings(&self) -> Result<Arc<Settings>> {
         self.store().settings().await
     }

@@ -141,6 +141,7 @@ pub mod jobs;
 pub mod lifecycle;
 pub mod log;
 pub mod progress;
+pub mod retention;
 pub mod schedule;
 pub mod shares;
 #[doc(hidden)]

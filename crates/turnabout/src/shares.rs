@@ -256,7 +256,7 @@ impl<'a> Takers<'a> {
     }
 
     fn take(&self, head: &Head, settings: &Settings) -> bool {
-        if settings.group(&head.group).paused || settings.task(&head.task).paused {
+        if settings.is_paused(&head.queue, &head.group, &head.task) {
             return false;
         }
         let knows =

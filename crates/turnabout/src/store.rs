@@ -56,6 +56,8 @@ mod settings;
 mod signal;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod swept;
 mod take;
 mod telling;
 mod transactions;
@@ -72,6 +74,8 @@ pub use relay::{Leg, Relay};
 pub use schedules::Schedules;
 pub use settings::{Configuration, Setting};
 pub use signal::{Signal, Wake};
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) use swept::{OVERLAP, Swept};
 pub use take::{Stood, Take, Taken};
 pub use telling::{LogEnd, LogLines, Report, Reporting};
 pub use transactions::Transactions;
@@ -136,8 +140,12 @@ pub trait Store:
     /// The attempts of a job that were not its last, oldest first, and of very many the newest.
     async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>>;
 
-    /// Forgets jobs that ended longer ago than the retention, accounts out of use, and the like. Returns how many
-    /// jobs were forgotten. Called now and then by every executor.
+    /// Forgets ended jobs that are kept for minutes only and are past their time. Returns how many. Called every few seconds
+    /// by every executor; costs nothing where no job is kept so shortly.
+    async fn forget(&self) -> Result<u64>;
+
+    /// Forgets all ended jobs that are past their time ([`crate::retention`]), accounts out of use, and the like. Returns how
+    /// many jobs were forgotten. Called now and then by every executor.
     async fn prune(&self) -> Result<u64>;
 }
 

@@ -22,16 +22,19 @@ use crate::job::Lane;
 
 pub mod accounts;
 mod booking;
+mod here;
 mod limited;
+mod meters;
 pub mod pace;
 mod round;
 pub mod scheme;
 pub mod starts;
 
 pub use accounts::{Accounts, Charge};
+pub use here::Here;
 use limited::{Limited, limits};
 pub use pace::Pace;
-pub use round::{Pick, Round, Turn, interleave};
+pub use round::{Pick, Round, Rounded, Turn, interleave};
 pub use scheme::Scheme;
 
 /// What a job costs its group.
@@ -161,6 +164,8 @@ pub struct Turns {
     benched: BTreeSet<String>,
     /// Who had places under tasks' limits.
     limited: Limited,
+    /// What the executor has here and now, whenever it asks.
+    pub here: Here,
 }
 
 /// So many counts are remembered; past that all begin anew.
@@ -183,6 +188,7 @@ impl Turns {
             accounts: Accounts::default(),
             benched: BTreeSet::new(),
             limited: Limited::default(),
+            here: Here::default(),
         }
     }
 
@@ -213,7 +219,7 @@ impl Turns {
     }
 
     /// Gives the benched groups another chance: once a second, whenever settings change, when a signal wakes the
-    /// executor, and when a job under a cap has ended here (its place is free now).
+    /// executor, when a job under a cap has ended here (its place is free now), and when a rate lets the next job start.
     pub fn forgive(&mut self) {
         self.benched.clear();
     }

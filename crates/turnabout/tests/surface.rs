@@ -10,7 +10,7 @@ const NAMES: &str = "Args Attempt BoxError Cancel Cancelled Context Definition D
     ScopedJobs State Submission Submit Submitted Submitting Task TaskError TaskResult TaskSettings Transaction Watch Within";
 
 /// Modules whose names are part of the API.
-const MODULES: &str = "clock failures group hook job jobs log progress schedule shares testing";
+const MODULES: &str = "clock failures group hook job jobs log progress retention schedule shares testing";
 
 /// Modules that this repository looks into, and nobody else should.
 const HIDDEN: &str = "lifecycle store turn";

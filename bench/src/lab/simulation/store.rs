@@ -113,7 +113,7 @@ impl<'a> Store<'a> {
                 .map(|job| (numbers[&job.seq], job))
                 .collect(),
             found: round.found,
-            turns: round.end(),
+            turns: round.end().turns,
         }
     }
 

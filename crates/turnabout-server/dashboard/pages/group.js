@@ -4,7 +4,7 @@ import { h, redraw } from "../view.js";
 import { get, maybe, part, send } from "../api.js";
 import { ask, attempt } from "../dialog.js";
 import { term } from "../filter.js";
-import { ago, brief, count, duration, percent } from "../format.js";
+import { ago, brief, count, duration, kept, percent } from "../format.js";
 import { Search } from "../search.js";
 import { mayChange, mayOperate, me, seesAll } from "../session.js";
 import { beyond, button, card, empty, facts, link, mark, progress, share as bar, state, to } from "../parts.js";
@@ -76,7 +76,7 @@ export function group(name) {
     await attempt(() => send("PATCH", `groups/${part(name)}`, { paused, ...(said.note ? { note: said.note } : {}) }), paused ? `${name} is paused.` : `${name} is resumed.`);
     again();
   };
-  const sum = (/** @type {string[]} */ states) => (summary?.tasks ?? []).filter((one) => states.includes(one.state)).reduce((all, one) => all + one.jobs, 0);
+  const sum = (/** @type {string[]} */ states) => (summary?.tasks ?? []).filter((one) => states.includes(one.state)).reduce((all, one) => all + (one.in_window ?? one.jobs), 0);
   const tile = (/** @type {string} */ title, /** @type {import("../view.js").Kid} */ value, /** @type {import("../view.js").Kid} */ below, kind = "") =>
     h("div", { class: `tile ${kind}` }, h("h2", null, title), h("div", { class: "value" }, value), h("div", { class: "below" }, below));
   const view = () => {
@@ -109,6 +109,7 @@ export function group(name) {
           ["Runs at a time", group.max_running === null ? "as many as there are slots" : `at most ${count(group.max_running)}`],
           ["Unfinished", group.max_unfinished === null ? "any number" : `at most ${count(group.max_unfinished)}`],
           ["Paused", group.paused ? "yes: no further job is taken" : "no"],
+          ["Ended jobs kept", kept(group.retention, "as for their tasks")],
           group.set ? ["Set by", [group.set.by, " ", ago(group.set.at), group.set.note && `: ${group.set.note}`]] : null,
           ["Items waiting", count(group.items)],
           ["Oldest unfinished", ago(group.oldest)],

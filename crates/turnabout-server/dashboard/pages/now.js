@@ -50,7 +50,7 @@ export function now() {
   };
 
   const jobsIn = (/** @type {(sum: import("../types").TaskSum) => boolean} */ which) =>
-    (summary?.tasks ?? []).filter(which).reduce((all, sum) => all + sum.jobs, 0);
+    (summary?.tasks ?? []).filter(which).reduce((all, sum) => all + (sum.in_window ?? sum.jobs), 0);
   const allSlots = () => executors.filter((one) => !one.draining).reduce((all, one) => all + one.slots, 0);
 
   function remember() {
@@ -138,7 +138,7 @@ export function now() {
       if (sum.state === "waiting") one.waiting += sum.jobs;
       else if (sum.state === "running" || sum.state === "scheduled") one.running += sum.jobs;
       else if (sum.state === "stuck") one.stuck += sum.jobs;
-      else if (sum.state === "failed") one.failed += sum.jobs;
+      else if (sum.state === "failed") one.failed += sum.in_window ?? sum.jobs;
       if (sum.oldest && !["success", "failed", "cancelled"].includes(sum.state) && (!one.oldest || sum.oldest < one.oldest)) one.oldest = sum.oldest;
       tasks.set(sum.task, one);
     }

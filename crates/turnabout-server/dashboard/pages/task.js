@@ -4,7 +4,7 @@ import { h } from "../view.js";
 import { get, maybe, part, send } from "../api.js";
 import { ask, attempt } from "../dialog.js";
 import { term } from "../filter.js";
-import { age, ago, count, duration } from "../format.js";
+import { age, ago, count, duration, kept } from "../format.js";
 import { mayChange, mayOperate } from "../session.js";
 import { beyond, button, card, empty, facts, link, mark, state, to } from "../parts.js";
 import { newJob, testJobs } from "./submit.js";
@@ -63,7 +63,7 @@ export function task(name) {
           mayChange() && known && (name === "sleep" ? button("Submit test jobs …", () => void testJobs(again), { icon: "play" }) : button("Submit a job …", () => void newJob(name), { icon: "play" })))),
       !task && sums.length === 0 && empty("Nothing is known of this task", "No executor has made it known, nothing is set for it, and no job of it is unfinished."),
       h("div", { class: "columns" },
-        card("Jobs by priority and state", sums.length === 0 ? h("p", { class: "muted" }, "None unfinished, none ended in the last hour.")
+        card("Jobs by priority and state", sums.length === 0 ? h("p", { class: "muted" }, "None unfinished, none failed, none ended in the last hour.")
           : h("table", { class: "plain" },
             h("thead", null, h("tr", null, ["State", "Priority", "Jobs", "Items", "Per job", "Failures", "Oldest"].map((title, n) => h("th", { scope: "col", class: n > 1 ? "num" : "" }, title)))),
             h("tbody", null, sums.map((sum) => h("tr", { key: `${sum.state} ${sum.priority}` },
@@ -71,7 +71,12 @@ export function task(name) {
               h("td", { class: "num" }, sum.average_items.toFixed(1)), h("td", { class: "num" }, count(sum.failures)), h("td", { class: "num" }, age(sum.oldest))))))),
         task && card("Settings", facts([
           ["Runs at a time", task.max_running === null ? "as many as there are slots" : `at most ${count(task.max_running)}`],
+          ["On one executor", task.max_running_each === null ? "as many as it has slots" : `at most ${count(task.max_running_each)}`],
+          ["Starts", task.rate === null ? "as often as there are slots" : `at most ${task.rate}`],
+          ["Running now", `${count(task.held)} of ${count(task.effective)} that could`],
+          task.executors.length > 0 ? ["By executor", task.executors.map((one) => `${one.executor} ${count(one.held)} of ${count(one.most)}`).join(", ")] : null,
           ["Paused", task.paused ? "yes: no further job is taken" : "no"],
+          ["Ended jobs kept", kept(task.retention, "as is set for all jobs")],
           task.set ? ["Set by", [task.set.by, " ", ago(task.set.at), task.set.note && `: ${task.set.note}`]] : null,
           known ? ["Queue", known.queue] : ["Known", "no executor has made it known"],
           known ? ["Priority", known.priority] : null,

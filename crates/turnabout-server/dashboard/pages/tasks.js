@@ -26,10 +26,11 @@ export function tasks() {
         published: null, items: 0, failures: 0, ended: 0, failed: 0 };
       if (!rows.has(sum.task)) rows.set(sum.task, row);
       const final = ["success", "failed", "cancelled"].includes(sum.state);
-      if (final) row.ended += sum.jobs;
+      const ended = sum.in_window ?? sum.jobs;
+      if (final) row.ended += ended;
       else row.items += sum.items;
       row.failures += sum.failures;
-      if (sum.state === "failed") row.failed += sum.jobs;
+      if (sum.state === "failed") row.failed += ended;
       if (!known.tasks.some((/** @type {any} */ task) => task.task === sum.task)) {
         if (sum.state === "waiting") row.waiting += sum.jobs;
         if (sum.state === "stuck") row.stuck += sum.jobs;

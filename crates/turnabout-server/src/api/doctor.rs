@@ -136,7 +136,9 @@ async fn gather(app: &App) -> turnabout::Result<Facts> {
     let counts = insight.ready(&places, COUNTED).await?;
     let groups = settings.groups.keys().map(|name| format!("group:{name}"));
     let tasks = settings.tasks.keys().map(|name| format!("task:{name}"));
-    let targets: Vec<String> = groups.chain(tasks).take(1000).collect();
+    let queues = settings.queues.keys().map(|name| format!("queue:{name}"));
+    let all = std::iter::once("settings".to_owned());
+    let targets: Vec<String> = all.chain(queues).chain(groups).chain(tasks).take(1000).collect();
     let set = app.jobs.audit().newest(&targets).await?;
     let set = set
         .into_iter()

@@ -14,7 +14,7 @@ use super::audit;
 use super::caller::Caller;
 use super::extract::{Ask, Body, Name};
 use super::state::App;
-use super::types::{GroupChange, GroupSet, GroupSummary, Groups, Limit, Problem};
+use super::types::{GroupChange, GroupSet, GroupSummary, Groups, Limit, Problem, RateLimit};
 
 /// Which groups.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -121,11 +121,17 @@ pub(super) async fn change(
     if let Some(Limit(jobs)) = change.max_unfinished {
         set = set.max_unfinished(jobs);
     }
+    if let Some(RateLimit(rate)) = change.rate {
+        set = set.rate(rate);
+    }
     set = match change.paused {
         Some(true) => set.pause(),
         Some(false) => set.resume(),
         None => set,
     };
+    for (state, time) in change.retention.unwrap_or_default().said()? {
+        set = set.keep(state, time);
+    }
     let settings = set.await?;
     tracing::info!(
         by = caller.name,

@@ -21,8 +21,8 @@ use utoipa_swagger_ui::{self as swagger, SwaggerUi};
 use super::state::App;
 use super::types::{BriefView, Code, Problem, ScheduleEventView};
 use super::{
-    audit, dashboard, doctor, events, executors, failures, groups, guard, info, jobs, me, metrics, operations,
-    schedules, shares, summary, tasks, tokens,
+    audit, dashboard, doctor, events, executors, failures, global, groups, guard, info, jobs, me, metrics, operations,
+    queues, schedules, shares, summary, tasks, tokens,
 };
 
 #[derive(OpenApi)]
@@ -39,6 +39,8 @@ use super::{
         (name = "events", description = "What becomes of jobs, live"),
         (name = "tokens", description = "Short-lived tokens for browsers"),
         (name = "summary", description = "How the whole is doing"),
+        (name = "settings", description = "What is set for everything"),
+        (name = "queues", description = "Which executors take which jobs, and which queues are paused"),
         (name = "groups", description = "Whose turn it is: their jobs, and what is set for them"),
         (name = "tasks", description = "What executors run, and what is set for it"),
         (name = "schedules", description = "Jobs that are submitted again and again, by the calendar"),
@@ -75,8 +77,11 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(failures::failures))
         .routes(routes!(doctor::doctor))
         .routes(routes!(audit::audit))
+        .routes(routes!(global::get, global::change))
         .routes(routes!(groups::list))
         .routes(routes!(groups::get, groups::change))
+        .routes(routes!(queues::list))
+        .routes(routes!(queues::get, queues::change))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::get, tasks::change))
         .routes(routes!(schedules::list))

@@ -1,11 +1,13 @@
 //! How the whole is doing: by task, and how fast.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use turnabout::jobs::{Sum, Whose};
+use turnabout::{Priority, State as JobState};
 use utoipa::IntoParams;
 
 use super::caller::Caller;
@@ -28,7 +30,8 @@ pub(super) struct SummaryQuery {
     group: Option<String>,
     /// Those of this owner.
     owner: Option<String>,
-    /// Ended jobs are counted if they ended within this time: `1 hour` unless said otherwise, `1 day` at the most.
+    /// Jobs that succeeded or were cancelled are counted if they ended within this time: `1 hour` unless said otherwise, `1
+    /// day` at the most. Failed jobs are all counted that are kept.
     window: Option<String>,
 }
 
@@ -49,9 +52,13 @@ pub(super) async fn summary(
     }
     let (group, owner) = caller.place(query.group, query.owner)?;
     let whose = Whose { group, owner };
-    let (sums, tally) = tokio::try_join!(app.task_sums(&whose, window), app.rates(&whose, RATE))?;
+    let (sums, failed, tally) = tokio::try_join!(
+        app.task_sums(&whose, window),
+        app.failed_sums(&whose),
+        app.rates(&whose, RATE)
+    )?;
     Ok(Json(Summary {
-        tasks: sums.into_iter().map(|sum| task_summary(sum, window)).collect(),
+        tasks: task_summaries(sums, failed, window),
         rate: Rate {
             seconds: RATE.as_secs(),
             submitted: tally.submitted,
@@ -62,12 +69,48 @@ pub(super) async fn summary(
     }))
 }
 
-/// What there is of a task; ended jobs are those of this time.
-fn task_summary(sum: Sum, window: Duration) -> TaskSummary {
+/// What there is of each task. Successes and cancelled jobs are those of the window; what failed matters until it is forgotten.
+fn task_summaries(mut sums: Vec<Sum>, failed: Vec<Sum>, window: Duration) -> Vec<TaskSummary> {
+    let lately: HashMap<(String, Priority), Ended> = sums
+        .extract_if(.., |sum| sum.state == JobState::Failed)
+        .map(|sum| ((sum.task.clone(), sum.priority), Ended::of(&sum)))
+        .collect();
+    let mut tasks: Vec<TaskSummary> = Vec::with_capacity(sums.len() + failed.len());
+    for sum in sums {
+        let ended = sum.state.is_final().then(|| Ended::of(&sum));
+        tasks.push(task_summary(sum, ended, window));
+    }
+    for sum in failed {
+        let ended = lately.get(&(sum.task.clone(), sum.priority)).copied();
+        tasks.push(task_summary(sum, Some(ended.unwrap_or_default()), window));
+    }
+    tasks.sort_by(|a, b| (&a.task, a.priority, a.state).cmp(&(&b.task, b.priority, b.state)));
+    tasks
+}
+
+/// What has ended within the window.
+#[derive(Clone, Copy, Default)]
+struct Ended {
+    jobs: u64,
+    items: u64,
+}
+
+impl Ended {
+    fn of(sum: &Sum) -> Self {
+        Self {
+            jobs: sum.jobs,
+            items: sum.items,
+        }
+    }
+}
+
+fn task_summary(sum: Sum, ended: Option<Ended>, window: Duration) -> TaskSummary {
     let minutes = window.as_secs_f64() / 60.0;
-    let ended = sum.state.is_final() && minutes > 0.0;
     TaskSummary {
-        items_per_minute: ended.then(|| sum.items as f64 / minutes),
+        in_window: ended.map(|ended| ended.jobs),
+        items_per_minute: ended
+            .filter(|_| minutes > 0.0)
+            .map(|ended| ended.items as f64 / minutes),
         failures: sum.failures(),
         average_items: sum.items as f64 / sum.jobs.max(1) as f64,
         task: sum.task,

@@ -144,6 +144,7 @@ fn who(whose: &Whose) -> Who {
 #[derive(Default)]
 pub(super) struct Sums {
     tasks: Answers<(Who, Duration), Vec<Sum>>,
+    failed: Answers<Who, Vec<Sum>>,
     rates: Answers<(Who, Duration), Tally>,
     groups: Answers<(Who, String, u32), Vec<GroupSum>>,
     counts: Answers<String, u64>,
@@ -155,6 +156,13 @@ impl Inner {
         let (jobs, of) = (self.jobs.clone(), whose.clone());
         let add_up = async move { jobs.summary(&of, window).await };
         self.sums.tasks.get((who(whose), window), add_up).await
+    }
+
+    /// Failed jobs by task, priority and state: all that are kept.
+    pub(super) async fn failed_sums(&self, whose: &Whose) -> turnabout::Result<Vec<Sum>> {
+        let (jobs, of) = (self.jobs.clone(), whose.clone());
+        let add_up = async move { jobs.failed_summary(&of).await };
+        self.sums.failed.get(who(whose), add_up).await
     }
 
     /// How many jobs came and went within a time.

@@ -8,13 +8,15 @@ use axum::extract::State;
 use turnabout::group::TaskLimits;
 use turnabout::jobs::{Sum, Whose};
 use turnabout::store::audit::Deed;
+use turnabout::store::insight::HeldBy;
+use turnabout::store::overview::Member;
 use turnabout::{State as JobState, TaskSettings};
 
 use super::audit;
 use super::caller::Caller;
 use super::extract::{Body, Name};
 use super::state::App;
-use super::types::{Code, Limit, Problem, TaskChange, TaskSet, TaskView, Tasks};
+use super::types::{Code, Limit, Problem, RateLimit, RetentionView, TaskChange, TaskSet, TaskUse, TaskView, Tasks};
 
 /// List tasks
 ///
@@ -78,17 +80,32 @@ pub(super) async fn change(
     if let Some(Limit(jobs)) = change.max_running {
         set = set.max_running(jobs);
     }
+    if let Some(Limit(jobs)) = change.max_running_each {
+        set = set.max_running_each(jobs);
+    }
+    if let Some(RateLimit(rate)) = change.rate {
+        set = set.rate(rate);
+    }
     set = match change.paused {
         Some(true) => set.pause(),
         Some(false) => set.resume(),
         None => set,
     };
+    for (state, time) in change.retention.unwrap_or_default().said()? {
+        set = set.keep(state, time);
+    }
     // First what can fail without having changed anything.
     let published = app.jobs.tasks().await?.iter().any(|known| known.name == task);
     let limits = set.await?;
     tracing::info!(by = caller.name, task, ?limits, "what is set for a task was changed");
     let told = |limits: TaskLimits| {
-        audit::json(&serde_json::json!({ "max_running": limits.max_running, "paused": limits.paused }))
+        audit::json(&serde_json::json!({
+            "max_running": limits.max_running,
+            "max_running_each": limits.max_running_each,
+            "rate": limits.rate,
+            "paused": limits.paused,
+            "retention": RetentionView::from(limits.retention),
+        }))
     };
     let deed = Deed {
         target: Some(format!("task:{task}")),
@@ -101,7 +118,10 @@ pub(super) async fn change(
     Ok(Json(TaskSet {
         task,
         max_running: limits.max_running,
+        max_running_each: limits.max_running_each,
+        rate: limits.rate,
         paused: limits.paused,
+        retention: limits.retention.into(),
         published,
     }))
 }
@@ -112,21 +132,28 @@ struct All {
     limits: HashMap<String, TaskLimits>,
     /// Unfinished jobs.
     sums: Vec<Sum>,
+    executors: Vec<Member>,
+    /// What these hold, by task.
+    held: Vec<HeldBy>,
 }
 
 impl All {
     async fn look(app: &App) -> Result<Self, Problem> {
         let everyones = Whose::default();
-        let (published, settings, mut sums) = tokio::try_join!(
+        let (published, settings, mut sums, executors, held) = tokio::try_join!(
             app.jobs.tasks(),
             app.jobs.settings(),
-            app.task_sums(&everyones, Duration::ZERO)
+            app.task_sums(&everyones, Duration::ZERO),
+            app.jobs.executors(),
+            app.jobs.insight().held_by(),
         )?;
         sums.retain(|sum| !sum.state.is_final());
         Ok(Self {
             published: published.into_iter().map(|task| (task.name.clone(), task)).collect(),
             limits: settings.tasks.clone(),
             sums,
+            executors,
+            held,
         })
     }
 
@@ -136,8 +163,24 @@ impl All {
             || self.sums.iter().any(|sum| sum.task == task)
     }
 
+    /// The executors that run a task.
+    fn uses(&self, task: &str, limits: TaskLimits) -> Vec<TaskUse> {
+        let knows = |member: &&Member| member.info.tasks.iter().any(|known| known == task);
+        let of = |member: &Member| {
+            let held = (self.held.iter()).filter(|held| held.task == task && held.executor == member.info.incarnation);
+            let slots = u64::from(member.info.slots);
+            TaskUse {
+                executor: member.info.name.clone(),
+                held: held.map(|held| held.jobs).sum(),
+                most: limits.max_running_each.map_or(slots, |most| slots.min(most.into())),
+            }
+        };
+        self.executors.iter().filter(knows).map(of).collect()
+    }
+
     fn view(&self, task: &str) -> TaskView {
         let limits = self.limits.get(task).copied().unwrap_or_default();
+        let executors = self.uses(task, limits);
         let mut view = TaskView {
             task: task.to_owned(),
             waiting: 0,
@@ -145,7 +188,12 @@ impl All {
             held: 0,
             oldest: None,
             max_running: limits.max_running,
+            max_running_each: limits.max_running_each,
+            rate: limits.rate,
+            effective: effective(&executors, limits),
+            executors,
             paused: limits.paused,
+            retention: limits.retention.into(),
             set: None,
             published: self.published.get(task).cloned().map(Into::into),
         };
@@ -158,5 +206,41 @@ impl All {
             view.oldest = [view.oldest, sum.oldest].into_iter().flatten().min();
         }
         view
+    }
+}
+
+/// How many jobs of a task can run at a time.
+fn effective(executors: &[TaskUse], limits: TaskLimits) -> u64 {
+    if limits.paused {
+        return 0;
+    }
+    let slots = executors.iter().map(|one| one.most).sum();
+    limits.max_running.map_or(slots, |most| slots.min(most.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c49_what_can_run_is_what_limits_and_slots_allow() {
+        let uses = |most: &[u64]| -> Vec<TaskUse> {
+            let one = |most: &u64| TaskUse {
+                executor: "one".to_owned(),
+                held: 0,
+                most: *most,
+            };
+            most.iter().map(one).collect()
+        };
+        let limits = |max_running, paused| TaskLimits {
+            max_running,
+            paused,
+            ..TaskLimits::default()
+        };
+        assert_eq!(effective(&uses(&[8, 2]), limits(None, false)), 10);
+        assert_eq!(effective(&uses(&[8, 2]), limits(Some(3), false)), 3);
+        assert_eq!(effective(&uses(&[2]), limits(Some(3), false)), 2);
+        assert_eq!(effective(&uses(&[]), limits(Some(3), false)), 0, "nobody runs it");
+        assert_eq!(effective(&uses(&[8]), limits(None, true)), 0);
     }
 }

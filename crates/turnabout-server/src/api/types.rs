@@ -12,6 +12,8 @@ mod list;
 mod me;
 mod operation;
 mod problem;
+mod queue;
+mod retention;
 mod schedule;
 mod share;
 mod submit;
@@ -25,13 +27,15 @@ pub(crate) use doctor::{Diagnosis, Finding, Severity};
 pub(crate) use event::{BriefView, FollowRequest, StreamEvent};
 pub(crate) use executor::{DrainRequest, DrainView, ExecutorView, Executors, ExitQuery, Running};
 pub(crate) use failure::{FailureView, Failures};
-pub(crate) use given::Limit;
+pub(crate) use given::{Limit, RateLimit};
 pub(crate) use group::{GroupChange, GroupSet, GroupSummary, Groups};
 pub(crate) use job::{AttemptView, Attempts, CancelOutcome, Cancelled, Explained, JobView, LineView, LogView, null};
 pub(crate) use list::{BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, ListQuery};
 pub(crate) use me::{Links, Me};
 pub(crate) use operation::{OperationState, OperationView, Operations};
 pub(crate) use problem::{Code, Problem};
+pub(crate) use queue::{QueueChange, QueueSet, QueueView, Queues};
+pub(crate) use retention::{GlobalChange, GlobalView, RetentionChange, RetentionView, Seconds};
 pub(crate) use schedule::{
     BackfillRequest, CheckRequest, NextTimes, PauseRequest, RunRequest, RunView, Runs, ScheduleEventView, SchedulePage,
     ScheduleRequest, ScheduleView,
@@ -41,7 +45,7 @@ pub(crate) use submit::{
     BatchOutcome, BatchRequest, ItemOutcome, ResultView, SetPriority, SubmitRequest, SubmittedToken, SubmittedView,
 };
 pub(crate) use summary::{Rate, Summary, TaskSummary};
-pub(crate) use task::{Published, TaskChange, TaskSet, TaskView, Tasks};
+pub(crate) use task::{Published, TaskChange, TaskSet, TaskUse, TaskView, Tasks};
 pub(crate) use token::{MintRequest, MintedView};
 pub(crate) use trend::{Point, Trends};
 

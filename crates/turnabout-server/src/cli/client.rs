@@ -19,8 +19,9 @@ use turnabout::{JobId, Priority};
 use super::events::Events;
 use crate::api::types::{
     Attempts, AuditPage, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, Diagnosis, DrainRequest, DrainView,
-    Executors, Explained, Failures, GroupChange, GroupSet, GroupSummary, Groups, JobPage, JobView, ListQuery, LogView,
-    MintRequest, MintedView, Problem, SetPriority, SharesView, Summary, TaskChange, TaskSet, TaskView, Tasks,
+    Executors, Explained, Failures, GlobalChange, GlobalView, GroupChange, GroupSet, GroupSummary, Groups, JobPage,
+    JobView, ListQuery, LogView, MintRequest, MintedView, Problem, QueueChange, QueueSet, QueueView, Queues,
+    SetPriority, SharesView, Summary, TaskChange, TaskSet, TaskView, Tasks,
 };
 use crate::api::{AuditQuery, FailuresQuery};
 use crate::traces;
@@ -282,6 +283,27 @@ impl Client {
 
     pub(crate) async fn set_group(&self, group: &str, change: &GroupChange) -> anyhow::Result<GroupSet> {
         let path = named("/api/v1/groups", group)?;
+        self.send_json(Method::PATCH, &path, change).await
+    }
+
+    pub(crate) async fn settings(&self) -> anyhow::Result<GlobalView> {
+        self.get("/api/v1/settings").await
+    }
+
+    pub(crate) async fn set_settings(&self, change: &GlobalChange) -> anyhow::Result<GlobalView> {
+        self.send_json(Method::PATCH, "/api/v1/settings", change).await
+    }
+
+    pub(crate) async fn queues(&self) -> anyhow::Result<Queues> {
+        self.get("/api/v1/queues").await
+    }
+
+    pub(crate) async fn queue(&self, queue: &str) -> anyhow::Result<QueueView> {
+        self.get(&named("/api/v1/queues", queue)?).await
+    }
+
+    pub(crate) async fn set_queue(&self, queue: &str, change: &QueueChange) -> anyhow::Result<QueueSet> {
+        let path = named("/api/v1/queues", queue)?;
         self.send_json(Method::PATCH, &path, change).await
     }
 

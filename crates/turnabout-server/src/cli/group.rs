@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use super::global::Global;
+use super::keeping::{self, Keeping};
 use super::print;
-use crate::api::types::{GroupChange, GroupSet, GroupSummary, Limit};
+use crate::api::types::{GroupChange, GroupSet, GroupSummary, Limit, RateLimit};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Group {
@@ -19,8 +20,13 @@ pub(crate) struct Group {
     /// At most so many of its jobs may be unfinished, and submits past that are refused; `none`: any number
     #[arg(long, value_name = "N|none", value_parser = limit)]
     max_unfinished: Option<Limit>,
+    /// How often its jobs may start, over all executors: 100/s, 10/m, '10/m burst 20'; `none`: as often as there are slots
+    #[arg(long, value_name = "N/PERIOD|none", value_parser = rate)]
+    rate: Option<RateLimit>,
     #[command(flatten)]
     pausing: Pausing,
+    #[command(flatten)]
+    keeping: Keeping,
     /// Why: for whoever finds it later
     #[arg(long)]
     note: Option<String>,
@@ -37,6 +43,14 @@ pub(super) fn limit(text: &str) -> Result<Limit, String> {
             Ok(jobs) => Ok(Limit(Some(jobs))),
             Err(_) => Err("it is neither a whole number nor `none`".to_owned()),
         },
+    }
+}
+
+/// A rate as it is typed.
+pub(super) fn rate(text: &str) -> Result<RateLimit, String> {
+    match text {
+        "none" => Ok(RateLimit(None)),
+        _ => (text.parse().map(|rate| RateLimit(Some(rate)))).map_err(|error: turnabout::Error| error.to_string()),
     }
 }
 
@@ -63,7 +77,9 @@ pub(crate) async fn run(global: &Global, args: Group) -> anyhow::Result<ExitCode
         weight: args.weight,
         max_running: args.max_running,
         max_unfinished: args.max_unfinished,
+        rate: args.rate,
         paused: args.pausing.paused(),
+        retention: args.keeping.change(),
         note: None,
     };
     let client = global.client().await?;
@@ -112,16 +128,20 @@ fn set(group: GroupSummary) -> GroupSet {
         weight: group.weight,
         max_running: group.max_running,
         max_unfinished: group.max_unfinished,
+        rate: group.rate,
         paused: group.paused,
+        retention: group.retention,
     }
 }
 
-fn settings(group: &GroupSet) -> [(&'static str, String); 4] {
+fn settings(group: &GroupSet) -> [(&'static str, String); 6] {
     [
         ("weight", group.weight.to_string()),
         ("max running", print::limit(group.max_running)),
         ("max unfinished", print::limit(group.max_unfinished)),
+        ("rate", print::rate(group.rate)),
         ("paused", print::paused(group.paused)),
+        ("retention", keeping::words(&group.retention)),
     ]
 }
 
@@ -136,6 +156,9 @@ mod tests {
         for text in ["", "None", "-1", "1.5", "null", "4294967296"] {
             limit(text).expect_err(text);
         }
+        assert_eq!(rate("none"), Ok(RateLimit(None)));
+        assert!(rate("10/m burst 20").is_ok_and(|rate| rate.0.is_some()));
+        assert!(rate("ten a minute").expect_err("no rate").contains("100/s"));
         let said = |pause, resume| Pausing { pause, resume }.paused();
         assert_eq!(said(false, false), None);
         assert_eq!((said(true, false), said(false, true)), (Some(true), Some(false)));

@@ -67,7 +67,8 @@ pub(crate) async fn summary(global: &Global, args: Overview) -> anyhow::Result<E
     print::out(&print::table(head, summary.tasks.iter().map(row)))?;
     let rate = &summary.rate;
     print::out(&format!(
-        "\nended jobs are those of the last hour; in the last {} s: {} submitted, {} succeeded, {} failed, {} cancelled",
+        "\nfailed jobs are all that are kept, other ended ones those of the last hour; in the last {} s: {} submitted, {} succeeded, \
+         {} failed, {} cancelled",
         rate.seconds, rate.submitted, rate.success, rate.failed, rate.cancelled
     ))?;
     Ok(ExitCode::SUCCESS)

@@ -112,6 +112,11 @@ pub(super) fn set_by(set: &crate::api::types::SetBy) -> String {
     format!("{}, {} ago{note}", set.by, ago(Some(set.at)))
 }
 
+/// How often jobs may start.
+pub(super) fn rate(rate: Option<turnabout::group::Rate>) -> String {
+    rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())
+}
+
 /// Whether someone has paused it.
 pub(super) fn paused(paused: bool) -> String {
     if paused { "yes: no further job is taken" } else { "no" }.to_owned()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use turnabout::store::audit::Deed;
-use turnabout::{Executor, ExecutorHandle, Jobs};
+use turnabout::{Executor, ExecutorHandle, Jobs, State};
 
 use super::serve;
 use super::signals::Hangups;
@@ -111,6 +111,10 @@ impl Reloader {
     }
 }
 
+/// The settings that say how long ended jobs are kept, and the states that they are about.
+const KEPT: [&str; 3] = ["retention-success", "retention-failed", "retention-cancelled"];
+const FINAL: [State; 3] = [State::Success, State::Failed, State::Cancelled];
+
 /// Writes to the store what is set for groups and tasks, setting by setting. What was said by the former configuration and
 /// is not any longer becomes as it is by default; what neither says stays as it is: a group that someone has paused by hand
 /// does not run again because a server is started whose file gives it a weight.
@@ -125,8 +129,9 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
     names.dedup();
     for name in names {
         let said = |key: &str| said(format!("groups.{name}.{key}"));
-        if !["weight", "max-running", "max-unfinished", "paused"]
+        if !["weight", "max-running", "max-unfinished", "rate", "paused"]
             .into_iter()
+            .chain(KEPT)
             .any(said)
         {
             continue;
@@ -142,8 +147,21 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
         if said("max-unfinished") {
             set = set.max_unfinished(wanted.max_unfinished);
         }
+        if said("rate") {
+            set = set.rate(wanted.rate);
+        }
         if said("paused") {
             set = if wanted.paused { set.pause() } else { set.resume() };
+        }
+        let times = [
+            wanted.retention_success,
+            wanted.retention_failed,
+            wanted.retention_cancelled,
+        ];
+        for ((key, state), time) in KEPT.into_iter().zip(FINAL).zip(times) {
+            if said(key) {
+                set = set.keep(state, time);
+            }
         }
         let before = jobs.settings().await?.group(name);
         let after = set.await?;
@@ -164,7 +182,11 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
     names.dedup();
     for name in names {
         let said = |key: &str| said(format!("tasks.{name}.{key}"));
-        if !["max-running", "paused"].into_iter().any(said) {
+        if !["max-running", "max-running-each", "rate", "paused"]
+            .into_iter()
+            .chain(KEPT)
+            .any(said)
+        {
             continue;
         }
         let wanted = new.tasks.get(name).cloned().unwrap_or_default();
@@ -172,8 +194,24 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
         if said("max-running") {
             set = set.max_running(wanted.max_running);
         }
+        if said("max-running-each") {
+            set = set.max_running_each(wanted.max_running_each);
+        }
+        if said("rate") {
+            set = set.rate(wanted.rate);
+        }
         if said("paused") {
             set = if wanted.paused { set.pause() } else { set.resume() };
+        }
+        let times = [
+            wanted.retention_success,
+            wanted.retention_failed,
+            wanted.retention_cancelled,
+        ];
+        for ((key, state), time) in KEPT.into_iter().zip(FINAL).zip(times) {
+            if said(key) {
+                set = set.keep(state, time);
+            }
         }
         let before = jobs.settings().await?.task(name);
         let after = set.await?;
@@ -189,7 +227,64 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
             .await?;
         }
     }
+    apply_to_queues(jobs, new, former).await?;
+    apply_to_all(jobs, new, former).await?;
     declare(jobs, new, former).await
+}
+
+/// Which queues are paused.
+async fn apply_to_queues(jobs: &Jobs, new: &Config, former: &Config) -> turnabout::Result<()> {
+    let mut names: Vec<&String> = new.queues.keys().chain(former.queues.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let paused = format!("queues.{name}.paused");
+        let said = |config: &&Config| *config.origin(&paused) != Origin::Default;
+        if ![new, former].iter().any(said) {
+            continue;
+        }
+        let set = jobs.queue(name);
+        let wanted = new.queues.get(name).is_some_and(|queue| queue.paused);
+        let set = if wanted { set.pause() } else { set.resume() };
+        let before = jobs.settings().await?.queue(name);
+        let after = set.await?;
+        if before != after {
+            let (before, after) = (format!("{before:?}"), format!("{after:?}"));
+            note(jobs, "set-queue", format!("queue:{name}"), None, before, after).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What holds for all jobs of which neither group nor task says anything.
+async fn apply_to_all(jobs: &Jobs, new: &Config, former: &Config) -> turnabout::Result<()> {
+    let said = |key: &str| {
+        [new, former]
+            .iter()
+            .any(|config| *config.origin(key) != Origin::Default)
+    };
+    if !KEPT.into_iter().any(said) {
+        return Ok(());
+    }
+    let wanted = &new.store;
+    let times = [
+        wanted.retention_success,
+        wanted.retention_failed,
+        wanted.retention_cancelled,
+    ];
+    let mut set = jobs.global();
+    for ((key, state), time) in KEPT.into_iter().zip(FINAL).zip(times) {
+        if said(key) {
+            set = set.keep(state, time);
+        }
+    }
+    let before = jobs.settings().await?.global;
+    let after = set.await?;
+    if before != after {
+        let (before, after) = (format!("{before:?}"), format!("{after:?}"));
+        note(jobs, "set-global", "settings".to_owned(), None, before, after).await?;
+    }
+    Ok(())
 }
 
 /// Writes down what the configuration file has changed.

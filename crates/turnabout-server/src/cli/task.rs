@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use jiff::SignedDuration;
 
 use super::global::Global;
-use super::group::{Pausing, limit};
+use super::group::{Pausing, limit, rate};
+use super::keeping::{self, Keeping};
 use super::overview::Overview;
 use super::print;
-use crate::api::types::{Limit, Published, TaskChange, TaskView};
+use crate::api::types::{Limit, Published, RateLimit, TaskChange, TaskUse, TaskView};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Task {
@@ -17,8 +18,16 @@ pub(crate) struct Task {
     /// At most so many of its jobs run at a time, over all executors and groups; `none`: as many as there are slots
     #[arg(long, value_name = "N|none", value_parser = limit)]
     max_running: Option<Limit>,
+    /// At most so many of its jobs run at a time on one executor; `none`: as many as it has slots
+    #[arg(long, value_name = "N|none", value_parser = limit)]
+    max_running_each: Option<Limit>,
+    /// How often its jobs may start, over all executors: 100/s, 10/m, '10/m burst 20'; `none`: as often as there are slots
+    #[arg(long, value_name = "N/PERIOD|none", value_parser = rate)]
+    rate: Option<RateLimit>,
     #[command(flatten)]
     pausing: Pausing,
+    #[command(flatten)]
+    keeping: Keeping,
     /// Why: for whoever finds it later
     #[arg(long)]
     note: Option<String>,
@@ -48,6 +57,8 @@ pub(crate) async fn list(global: &Global, args: Overview) -> anyhow::Result<Exit
         "HELD",
         "OLDEST",
         "MAX RUNNING",
+        "ON EACH",
+        "RATE",
         "PAUSED",
     ];
     let row = |task: &TaskView| {
@@ -62,7 +73,9 @@ pub(crate) async fn list(global: &Global, args: Overview) -> anyhow::Result<Exit
             task.stuck.to_string(),
             task.held.to_string(),
             print::ago(task.oldest),
-            task.max_running.map_or_else(String::new, |most| most.to_string()),
+            used(task.held, task.max_running),
+            most(task),
+            task.rate.map_or_else(String::new, |rate| rate.to_string()),
             if task.paused { "yes" } else { "" }.to_owned(),
         ]
     };
@@ -73,7 +86,10 @@ pub(crate) async fn list(global: &Global, args: Overview) -> anyhow::Result<Exit
 pub(crate) async fn run(global: &Global, args: Task) -> anyhow::Result<ExitCode> {
     let change = TaskChange {
         max_running: args.max_running,
+        max_running_each: args.max_running_each,
+        rate: args.rate,
         paused: args.pausing.paused(),
+        retention: args.keeping.change(),
         note: None,
     };
     let client = global.client().await?;
@@ -100,7 +116,10 @@ pub(crate) async fn run(global: &Global, args: Task) -> anyhow::Result<ExitCode>
         print::facts([
             ("task", set.task.clone()),
             ("max running", print::limit(set.max_running)),
+            ("max running each", print::limit(set.max_running_each)),
+            ("rate", print::rate(set.rate)),
             ("paused", print::paused(set.paused)),
+            ("retention", keeping::words(&set.retention)),
         ])
     })?;
     if !set.published {
@@ -120,7 +139,12 @@ fn describe(task: &TaskView) -> String {
         ("held", task.held.to_string()),
         ("oldest", print::ago(task.oldest)),
         ("max running", print::limit(task.max_running)),
+        ("max running each", print::limit(task.max_running_each)),
+        ("rate", print::rate(task.rate)),
+        ("can run now", task.effective.to_string()),
+        ("on executors", on_executors(task)),
         ("paused", print::paused(task.paused)),
+        ("retention", keeping::words(&task.retention)),
     ];
     match &task.published {
         None => facts.push(("published", "no: no executor has made it known yet".to_owned())),
@@ -154,6 +178,26 @@ fn describe(task: &TaskView) -> String {
         ]),
     }
     print::facts(facts)
+}
+
+/// What is used of a limit: `2 of 3`.
+fn used(held: u64, most: Option<u32>) -> String {
+    most.map_or_else(String::new, |most| format!("{held} of {most}"))
+}
+
+/// What is used of the limit on one executor, where most is.
+fn most(task: &TaskView) -> String {
+    let held = task.executors.iter().map(|one| one.held).max().unwrap_or(0);
+    used(held, task.max_running_each)
+}
+
+/// `joex1 2 of 8, joex2 0 of 8`.
+fn on_executors(task: &TaskView) -> String {
+    if task.executors.is_empty() {
+        return "none".to_owned();
+    }
+    let one = |one: &TaskUse| format!("{} {} of {}", one.executor, one.held, one.most);
+    task.executors.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// So many seconds, as people say it.

@@ -126,6 +126,12 @@ fn task_mistakes(name: &str, task: &Task, config: &Config) -> Vec<(&'static str,
             "0 would never let a job run; use `paused = true` for that",
         );
     }
+    if task.max_running_each == Some(0) {
+        wrong(
+            "max-running-each",
+            "0 would never let a job run; use `paused = true` for that",
+        );
+    }
     if task.secret.is_some() && task.secret_file.is_some() {
         wrong("secret-file", "there is a `secret` as well; one of them is enough");
     }

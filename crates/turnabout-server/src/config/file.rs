@@ -69,7 +69,7 @@ impl Reader<'_> {
                 let message = match nearest(name, known.clone().chain(Config::NAMED.iter().copied())) {
                     Some(near) => format!("there is no section [{name}]; did you mean [{near}]?"),
                     None => format!(
-                        "there is no section [{name}]; the sections are {}, tasks.NAME, groups.NAME, tokens.NAME, webhooks.NAME",
+                        "there is no section [{name}]; the sections are {}, tasks.NAME, groups.NAME, queues.NAME, tokens.NAME, webhooks.NAME",
                         known.collect::<Vec<_>>().join(", ")
                     ),
                 };
@@ -78,7 +78,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `[tasks.NAME]`, `[groups.NAME]`, `[tokens.NAME]` or `[webhooks.NAME]`.
+    /// `[tasks.NAME]`, `[groups.NAME]`, `[queues.NAME]`, `[tokens.NAME]` or `[webhooks.NAME]`.
     fn entry(&mut self, section: &str, entry: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'_>>) {
         let name = entry.get_ref().to_string();
         let Some(table) = value.get_ref().as_table() else {

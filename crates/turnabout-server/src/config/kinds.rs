@@ -1,9 +1,10 @@
-//! Kinds of values that only the program's settings have: secrets, sizes, exit codes, counting schemes.
+//! Kinds of values that only the program's settings have: secrets, sizes, exit codes, counting schemes, rates.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use toml::de::DeValue;
+use turnabout::group::Rate;
 
 use super::value::{Written, kind, quoted};
 
@@ -105,6 +106,16 @@ impl Written for StoreUrl {
 /// A counting scheme that was found to make sense.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scheme(pub(crate) String);
+
+impl Written for Rate {
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|error: turnabout::Error| error.to_string())
+    }
+
+    fn to_toml(&self) -> Option<String> {
+        Some(quoted(&self.to_string()))
+    }
+}
 
 impl Written for Scheme {
     fn from_text(text: &str) -> Result<Self, String> {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use toml::de::DeValue;
 
 use super::section::Section;
-use super::{Config, Group, Origin, Schedule, Task, Token, Webhook, dotted, variable};
+use super::{Config, Group, Origin, Queue, Schedule, Task, Token, Webhook, dotted, variable};
 
 /// All sections, in the order of the file.
 fn sections(config: &Config) -> Vec<(String, &dyn Section)> {
@@ -25,6 +25,10 @@ fn sections(config: &Config) -> Vec<(String, &dyn Section)> {
         .groups
         .iter()
         .map(|(name, group)| (format!("groups.{name}"), group as &dyn Section));
+    let queues = config
+        .queues
+        .iter()
+        .map(|(name, queue)| (format!("queues.{name}"), queue as &dyn Section));
     let tokens = config
         .tokens
         .iter()
@@ -37,6 +41,7 @@ fn sections(config: &Config) -> Vec<(String, &dyn Section)> {
         .chain(tasks)
         .chain(schedules)
         .chain(groups)
+        .chain(queues)
         .chain(tokens)
         .chain(webhooks)
         .collect()
@@ -131,8 +136,8 @@ pub(crate) fn reference() -> String {
          #\n\
          # A variable of the environment goes before the file, a flag before both. `turnabout config` shows what is in\n\
          # force and where it came from. Changes of what is marked with [live] take effect while the program runs, as soon\n\
-         # as the file is saved or the program gets SIGHUP, and so do those of tasks, schedules, groups, tokens and webhooks;\n\
-         # the rest when it is started again.\n\
+         # as the file is saved or the program gets SIGHUP, and so do those of tasks, schedules, groups, queues, tokens and\n\
+         # webhooks; the rest when it is started again.\n\
          #\n\
          # This file is written by `turnabout config --reference`.\n",
     );
@@ -145,6 +150,7 @@ pub(crate) fn reference() -> String {
     describe(&mut out, "tasks.NAME", "tasks.extract-text", &Task::default());
     describe(&mut out, "schedules.NAME", "schedules.nightly", &Schedule::default());
     describe(&mut out, "groups.NAME", "groups.acme", &Group::default());
+    describe(&mut out, "queues.NAME", "queues.ocr", &Queue::default());
     describe(&mut out, "tokens.NAME", "tokens.acme", &Token::default());
     describe(&mut out, "webhooks.NAME", "webhooks.acme", &Webhook::default());
     out

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use turnabout::group::Rate;
 use turnabout::{Fairness, Missed, Overlap, Priority};
 
 use super::kinds::{
@@ -20,6 +21,13 @@ section! {
         database: StoreUrl = StoreUrl("sqlite://turnabout.db".to_owned()), flag "database";
         /// How long jobs are kept after they have ended. "0 seconds": they are deleted at once.
         retention: Duration = Duration::from_hours(30 * 24);
+        /// How long jobs are kept after they have succeeded, unless their group or task says otherwise: as `retention` unless
+        /// given. "0 seconds": they go within seconds.
+        retention_success: Option<Duration> = None, like "\"0 seconds\"", live true;
+        /// The same for those that have failed.
+        retention_failed: Option<Duration> = None, like "\"30 days\"", live true;
+        /// The same for those that were cancelled.
+        retention_cancelled: Option<Duration> = None, like "\"1 day\"", live true;
         /// How long the audit log is kept: who did what, and when.
         audit_retention: Duration = Duration::from_hours(365 * 24);
         /// Who makes tables and brings them up to date: "auto" (`serve`, `executor` and `migrate`), or "manual" (only `migrate`).
@@ -279,10 +287,22 @@ section! {
         expires: Inherit<Option<Duration>> = Inherit::Inherited, like "\"1 hour\"";
         /// So many of its jobs run at a time at the most, over all executors and groups.
         max_running: Option<u32> = None, like "4", live true;
+        /// So many of its jobs run at a time at the most on one executor.
+        max_running_each: Option<u32> = None, like "2", live true;
+        /// How often its jobs may start, over all executors and groups: "100/s", "10/m", "5/30s". With "10/m burst 20", 20 may start
+        /// at once after a quiet time; without, as many as come in a tenth of a second, and one at least.
+        rate: Option<Rate> = None, like "\"100/s\"", live true;
         /// So many unfinished jobs of it may an owner have at the most.
         max_unfinished: Option<u32> = None, like "1000", live true;
         /// Whether none of its jobs is taken.
         paused: bool = false, live true;
+        /// How long its jobs are kept after they have succeeded, unless their group says otherwise: as those of all tasks unless
+        /// given. "0 seconds": they go within seconds.
+        retention_success: Option<Duration> = None, like "\"0 seconds\"", live true;
+        /// The same for those that have failed.
+        retention_failed: Option<Duration> = None, like "\"30 days\"", live true;
+        /// The same for those that were cancelled.
+        retention_cancelled: Option<Duration> = None, like "\"1 day\"", live true;
     }
 }
 
@@ -329,6 +349,16 @@ section! {
 }
 
 section! {
+    /// A queue: which executors take which jobs. Queues need not be named here. What stands here is written to the store whenever
+    /// the program starts or the file changes, and holds for all executors. What is left out stays as it was set with
+    /// `turnabout queue`.
+    Queue {
+        /// Whether none of its jobs is taken.
+        paused: bool = false, live true;
+    }
+}
+
+section! {
     /// A group: a tenant, the unit of fairness. Groups need not be named here; this is for those that differ. What stands
     /// here is written to the store whenever the program starts or the file changes, and holds for all executors. What is
     /// left out stays as it was set with `turnabout group`.
@@ -339,7 +369,16 @@ section! {
         max_running: Option<u32> = None, like "2", live true;
         /// So many unfinished jobs may it have at the most.
         max_unfinished: Option<u32> = None, like "10000", live true;
+        /// How often its jobs may start, over all executors: "100/s", "10/m burst 20".
+        rate: Option<Rate> = None, like "\"10/m burst 20\"", live true;
         /// Whether none of its jobs is taken.
         paused: bool = false, live true;
+        /// How long its jobs are kept after they have succeeded: as their task says unless given. "0 seconds": they go within
+        /// seconds.
+        retention_success: Option<Duration> = None, like "\"0 seconds\"", live true;
+        /// The same for those that have failed.
+        retention_failed: Option<Duration> = None, like "\"30 days\"", live true;
+        /// The same for those that were cancelled.
+        retention_cancelled: Option<Duration> = None, like "\"1 day\"", live true;
     }
 }

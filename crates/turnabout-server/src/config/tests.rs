@@ -269,6 +269,14 @@ fn every_line_of_the_reference_can_be_used_as_it_stands() {
         "a sample: there is no default"
     );
     assert!(config.store.expires.take().is_some(), "a sample: there is no default");
+    let store = &mut config.store;
+    for kept in [
+        &mut store.retention_success,
+        &mut store.retention_failed,
+        &mut store.retention_cancelled,
+    ] {
+        assert!(kept.take().is_some(), "a sample: there is no default");
+    }
     assert_eq!(config.store, defaults.store);
     assert_eq!(config.executor.lease, defaults.executor.lease);
     let named = [

@@ -169,22 +169,23 @@ pub(crate) fn what_is_set_for_a_task_is_told_and_changed_over_http(place: &Place
     assert_eq!((&unheard["waiting"], &unheard["published"]), (&json!(1), &Value::Null));
     api.get("/api/v1/tasks/never").problem(404, "not-found");
 
+    let kept = json!({ "success_seconds": null, "failed_seconds": null, "cancelled_seconds": null });
     let set = api.patch("/api/v1/tasks/sleep", &json!({ "max_running": 3 })).with(200);
     assert_eq!(
         set,
-        json!({ "task": "sleep", "max_running": 3, "paused": false, "published": true })
+        json!({ "task": "sleep", "max_running": 3, "paused": false, "published": true, "retention": kept })
     );
     let set = api.patch("/api/v1/tasks/sleep", &json!({ "paused": true })).with(200);
     assert_eq!(
         set,
-        json!({ "task": "sleep", "max_running": 3, "paused": true, "published": true })
+        json!({ "task": "sleep", "max_running": 3, "paused": true, "published": true, "retention": kept })
     );
     let set = api
         .patch("/api/v1/tasks/sleep", &json!({ "max_running": null }))
         .with(200);
     assert_eq!(
         set,
-        json!({ "task": "sleep", "max_running": null, "paused": true, "published": true })
+        json!({ "task": "sleep", "max_running": null, "paused": true, "published": true, "retention": kept })
     );
     assert_eq!(api.get("/api/v1/tasks/sleep").with(200)["paused"], true);
     // One that nobody knows yet: it is said, and listed, so that it can be undone.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::http::Caller;
 use crate::limits::{long, names, nap};
-use crate::place::{Place, Server, wait_for};
+use crate::place::{PATIENCE, Place, Server, wait_for};
 
 pub(crate) fn a_group_that_is_paused_by_command_waits_says_why_and_goes_on(place: &Place) {
     let server = place.serve(&["--pool-size", "1"]);
@@ -51,11 +51,16 @@ pub(crate) fn a_group_that_is_paused_by_command_waits_says_why_and_goes_on(place
     assert_eq!(changes, 2, "{log:#?}");
 }
 
+/// What is shown, however wide its columns are.
+fn words(shown: &str) -> String {
+    shown.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
 pub(crate) fn a_task_is_capped_by_command_and_freed_again(place: &Place) {
     let server = place.serve(&["--pool-size", "3"]);
     let api = Caller::of(&server);
     let ask = |args: &[&str]| place.ask(&[args, &["--server", &server.url]].concat());
-    assert!(ask(&["task", "sleep", "--max-running", "1"]).contains("max running  1"));
+    assert!(words(&ask(&["task", "sleep", "--max-running", "1"])).contains("max running 1 "));
     let first = long(&api, "a");
     let second = api.submit(&json!({ "task": "sleep", "args": { "seconds": 1000 }, "group": "b" }));
     let shown = ask(&["show", &second]);
@@ -71,10 +76,10 @@ pub(crate) fn a_task_is_capped_by_command_and_freed_again(place: &Place) {
     );
     assert!(line.ends_with(" 1") && line.contains("default"), "{tasks}");
 
-    assert!(ask(&["task", "sleep", "--max-running", "none"]).contains("max running  none"));
+    assert!(words(&ask(&["task", "sleep", "--max-running", "none"])).contains("max running none "));
     api.until(&second, "running");
     // Those that run go on when their task is paused.
-    assert!(ask(&["task", "sleep", "--pause"]).contains("paused       yes"));
+    assert!(words(&ask(&["task", "sleep", "--pause"])).contains("paused yes"));
     let third = api.submit(&nap("c"));
     assert!(ask(&["show", &third]).contains("The task `sleep` is paused."));
     let shown = ask(&["task", "sleep"]);
@@ -104,7 +109,9 @@ pub(crate) fn settings_are_shown_and_changed_on_a_server_and_on_a_database(place
             "--max-unfinished",
             "4",
         ]);
-        let expected = json!({ "group": group, "weight": 2, "max_running": 3, "max_unfinished": 4, "paused": false });
+        let kept = json!({ "success_seconds": null, "failed_seconds": null, "cancelled_seconds": null });
+        let expected = json!({ "group": group, "weight": 2, "max_running": 3, "max_unfinished": 4, "paused": false,
+            "rate": null, "retention": &kept });
         assert_eq!(set, expected);
         let set = ask_json(&[
             "group",
@@ -117,13 +124,8 @@ pub(crate) fn settings_are_shown_and_changed_on_a_server_and_on_a_database(place
         ]);
         assert_eq!(set["max_running"], Value::Null);
         let shown = ask(&["group", group]);
-        for part in [
-            group,
-            "ready           0",
-            "weight          2",
-            "max running     none",
-            "paused          yes",
-        ] {
+        let shown = words(&shown);
+        for part in [group, "ready 0", "weight 2", "max running none", "paused yes"] {
             assert!(shown.contains(part), "{part} is not in:\n{shown}");
         }
         assert_eq!(ask_json(&["group", group])["paused"], true);
@@ -144,6 +146,8 @@ pub(crate) fn settings_are_shown_and_changed_on_a_server_and_on_a_database(place
                 "neither a whole number nor `none`",
             ),
             (&["group", group, "--pause", "--resume"], "cannot be used with"),
+            (&["group", group, "--keep-failed", "soon"], "--keep-failed"),
+            (&["settings", "--keep-success", "73000 days"], "100 years"),
             (&["group", "a//b", "--pause"], "acme/alice"),
             (&["group", "", "--pause"], "empty"),
             (&["task", "", "--pause"], "empty"),
@@ -159,7 +163,8 @@ pub(crate) fn settings_are_shown_and_changed_on_a_server_and_on_a_database(place
         let set = ask_json(&["task", "sleep", "--max-running", "2", "--pause"]);
         assert_eq!(
             set,
-            json!({ "task": "sleep", "max_running": 2, "paused": true, "published": true })
+            json!({ "task": "sleep", "max_running": 2, "max_running_each": null, "rate": null, "paused": true, "published": true,
+                "retention": kept })
         );
         assert_eq!(ask_json(&["task", "sleep"])["max_running"], 2);
         ask(&["task", "sleep", "--max-running", "none", "--resume"]);
@@ -204,4 +209,35 @@ pub(crate) fn what_an_operator_has_set_outlives_the_server_unless_its_file_says_
     let task = place.ask_json(&["task", "say", "--json"]);
     assert_eq!((&task["max_running"], &task["paused"]), (&Value::Null, &json!(true)));
     ended(server);
+}
+
+pub(crate) fn c33_successes_go_at_once_and_failures_stay_as_the_file_and_the_command_say(place: &Place) {
+    place.configure("retention-success = \"0 seconds\"\n[tasks.no]\ncommand = [\"false\"]\nretries = 0\n");
+    let server = place.serve(&["--pool-size", "2"]);
+    let api = Caller::of(&server);
+    let ask = |args: &[&str]| place.ask(&[args, &["--server", &server.url]].concat());
+    assert!(ask(&["settings"]).contains("success 0s"));
+    let gone = |id: &str| {
+        let begin = std::time::Instant::now();
+        while api.get(&format!("/api/v1/jobs/{id}")).status != 404 {
+            assert!(begin.elapsed() < PATIENCE, "{id} is still there");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    };
+    let failed = api.submit(&json!({ "task": "no", "group": "a" }));
+    assert_eq!(api.ended(&failed)["state"], "failed");
+    let success = api.submit(&nap("a"));
+    gone(&success);
+    // A group's word counts more, and a task's counts at once for what has ended already.
+    assert!(ask(&["group", "b", "--keep-success", "1 day"]).contains("success 24h"));
+    let kept = api.submit(&nap("b"));
+    assert_eq!(api.ended(&kept)["state"], "success");
+    assert!(ask(&["task", "no", "--keep-failed", "0s"]).contains("failed 0s"));
+    gone(&failed);
+    assert_eq!(api.ended(&kept)["state"], "success", "it is still there");
+    let group = api.get("/api/v1/groups/b").json();
+    assert_eq!(group["retention"]["success_seconds"], json!(86400.0));
+    assert_eq!(group["retention"]["failed_seconds"], Value::Null);
+    let wrong = json!({ "retention": { "success_seconds": -1 } });
+    api.patch("/api/v1/settings", &wrong).problem(400, "invalid");
 }

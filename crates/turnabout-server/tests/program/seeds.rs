@@ -126,6 +126,43 @@ pub(crate) fn c20_items_a_minute_are_told_by_task(place: &Place) {
     }
 }
 
+pub(crate) fn c47_failed_jobs_are_counted_for_as_long_as_they_are_kept_and_cancels_are_no_failures(place: &Place) {
+    place.configure("[tasks.no]\ncommand = [\"false\"]\nretries = 0\n");
+    let server = place.serve(&["--pool-size", "2"]);
+    let api = Caller::of(&server);
+    let failed = api.submit(&json!({ "task": "no", "items": 6 }));
+    assert_eq!(api.ended(&failed)["state"], "failed");
+    let cancelled = api.submit(&json!({ "task": "sleep", "args": { "seconds": 1000 } }));
+    api.until(&cancelled, "running");
+    api.post(&format!("/api/v1/jobs/{cancelled}/cancel"), &Value::Null)
+        .with(200);
+    assert_eq!(api.ended(&cancelled)["state"], "cancelled");
+    let told = |window: &str| {
+        let summary = api.get(&format!("/api/v1/summary?window={window}")).with(200);
+        let tasks = summary["tasks"].as_array().expect("sums").clone();
+        let brief = |sum: &Value| {
+            let part = ["task", "state", "jobs", "in_window", "failures", "items_per_minute"];
+            part.map(|name| sum[name].clone())
+        };
+        tasks.iter().map(brief).collect::<Vec<_>>()
+    };
+    let no = |lately: u32, rate: Value| [json!("no"), json!("failed"), json!(1), json!(lately), json!(1), rate];
+    let sleep = [
+        json!("sleep"),
+        json!("cancelled"),
+        json!(1),
+        json!(1),
+        json!(0),
+        json!(0.5),
+    ];
+    assert_eq!(told("2%20minutes"), [no(1, json!(3.0)), sleep]);
+    assert_eq!(
+        told("0s"),
+        [no(0, Value::Null)],
+        "what failed is counted whenever that was"
+    );
+}
+
 pub(crate) fn d51_d57_a_program_says_why_it_failed_and_how_far_it_came(place: &Place) {
     let script = "echo ::progress 40 page 2; printf '::error no-pages The file has no pages.'; exit 3";
     place.configure(&format!(

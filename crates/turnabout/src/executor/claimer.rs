@@ -29,6 +29,9 @@ const LOOKS: [Duration; 3] = [
 /// Accounts are shared and benched groups forgiven so often.
 const SECOND: Duration = Duration::from_secs(1);
 
+/// Whoever waits for a rate looks again no sooner than this: tokens that come faster are taken together.
+const SOONEST: Duration = Duration::from_millis(2);
+
 /// So many times in a row a look that found only full caps is followed by the next one at once: slots should not idle
 /// because others come before those who have work for them. Past that there are pauses between them.
 const MAX_FRUITLESS: u32 = 16;
@@ -79,7 +82,7 @@ enum Look {
 }
 
 struct Claimer<'a> {
-    life: &'a Life,
+    life: &'a Arc<Life>,
     turns: Turns,
     pace: Pace,
     /// Whether the store believes that we sleep.
@@ -101,10 +104,12 @@ struct Claimer<'a> {
     settings: i64,
     /// How many jobs had started, and since when none has, nor was any taken.
     still: (u64, Duration),
+    /// When a rate lets a job start that it has kept back, on the life's watch.
+    again: Option<Duration>,
 }
 
 impl<'a> Claimer<'a> {
-    fn new(life: &'a Life) -> Self {
+    fn new(life: &'a Arc<Life>) -> Self {
         Self {
             life,
             turns: life.plan.turns(),
@@ -120,6 +125,7 @@ impl<'a> Claimer<'a> {
             last_second: None,
             settings: 0,
             still: (life.hand.starts(), life.watch()),
+            again: None,
         }
     }
 
@@ -168,6 +174,11 @@ impl<'a> Claimer<'a> {
         if life.cap_freed.swap(false, Relaxed) {
             self.turns.forgive();
         }
+        if self.again.is_some_and(|at| at <= life.watch()) {
+            self.again = None;
+            self.turns.forgive();
+        }
+        self.turns.here = life.here();
         let benched = self.turns.benched().len();
         let tasks = life.plan.tasks();
         let take = Take {
@@ -191,8 +202,11 @@ impl<'a> Claimer<'a> {
             life.fine("claiming");
             if taken.settings.version != self.settings {
                 self.settings = taken.settings.version;
+                self.again = None;
                 self.turns.forgive();
             }
+            let again = taken.again.map(|again| life.watch() + again.max(SOONEST));
+            self.again = self.again.into_iter().chain(again).min();
             if !taken.jobs.is_empty() {
                 let jobs = taken
                     .jobs
@@ -223,7 +237,7 @@ impl<'a> Claimer<'a> {
     /// A job was taken: its group is charged what it will probably cost.
     fn charge(&mut self, job: Claimed, settings: &Settings) -> Arc<Held> {
         let group = settings.group(&job.group);
-        let capped = group.max_running.is_some() || settings.task(&job.task).max_running.is_some();
+        let capped = group.max_running.is_some() || group.rate.is_some() || settings.task(&job.task).is_limited();
         let weight = group.weight;
         let cost = self.turns.charge(&job.group, weight, job.items);
         let held = Held::new(job, weight, capped);
@@ -374,6 +388,7 @@ impl<'a> Claimer<'a> {
         let free = life.plan.slots.saturating_sub(life.hand.running());
         let (take, benched) = self.ask(want.min(free.max(1)));
         let number = take.number;
+        let again = self.again;
         let (woken, looks) = (&mut self.woken, &mut self.looks);
         let until = async {
             tokio::select! {
@@ -381,6 +396,7 @@ impl<'a> Claimer<'a> {
                 () = life.ready.notified() => *woken = true,
                 () = tokio::time::sleep(timeout) => {}
                 () = tokio::time::sleep(SECOND), if accounts => *looks -= 1,
+                () = life.sleep_until(again.unwrap_or_default()), if again.is_some() => *looks -= 1,
             }
         };
         match life.store.stand_by(take, Box::pin(until)).await {

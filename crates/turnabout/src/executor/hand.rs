@@ -342,6 +342,14 @@ impl Hand {
         self.held().values().cloned().collect()
     }
 
+    /// How many jobs of a task are in hand and have not ended.
+    pub(super) fn unended(&self, task: &str) -> u32 {
+        let held = self.held();
+        held.values()
+            .filter(|held| held.job.task == task && !held.has_ended())
+            .count() as u32
+    }
+
     /// The store knows what became of these: they are no longer ours.
     pub(super) fn put_away<'a>(&self, jobs: impl IntoIterator<Item = &'a Arc<Held>>) {
         let mut held = self.held();

@@ -32,6 +32,7 @@ impl ExecutorHandle {
         if life.closing.is_cancelled() {
             return Err(Error::invalid("executor", "it is shutting down"));
         }
+        let task = submit.task().to_owned();
         let submitted = submit.parked(MEANWHILE)?.await?;
         if !submitted.new {
             return jobs.get(submitted.id).await;
@@ -39,13 +40,18 @@ impl ExecutorHandle {
         // Should the answer get lost, or the caller go away before it comes, the next heartbeat gives the job back.
         let asking = life.numbers.inline();
         let number = asking.number;
-        let claimed = life.store.grab(life.incarnation, number, submitted.id).await?;
+        let each = jobs.settings().await?.task(&task).max_running_each;
+        let claimed = if each.is_some_and(|most| life.hand.unended(&task) >= most) {
+            None
+        } else {
+            life.store.grab(life.incarnation, number, submitted.id).await?
+        };
         let Some(claimed) = claimed else {
             let job = jobs.get(submitted.id).await?;
             return Err(Error::WrongState {
                 id: job.id,
                 state: job.state,
-                hint: "its group or task is paused or at its cap, so it could not be run at once; it waits like any other",
+                hint: "its group, task or queue is paused or at a limit, so it could not be run at once; it waits like any other",
             });
         };
         // Whether there is a cap on it: its end may free a place.

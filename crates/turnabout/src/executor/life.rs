@@ -20,6 +20,7 @@ use super::news::News;
 use super::numbers::Numbers;
 use crate::clock::Clock;
 use crate::store::Store;
+use crate::turn::Here;
 
 /// So many endings wait for the finisher at the most; then slots wait too.
 const ENDINGS: usize = 2048;
@@ -128,6 +129,17 @@ impl Life {
             reports: Mutex::default(),
             born,
         })
+    }
+
+    /// What takes have to know of the jobs and slots here.
+    pub(super) fn here(self: &Arc<Self>) -> Here {
+        let free = self
+            .seated
+            .load(Relaxed)
+            .saturating_sub(self.hand.running() + self.hand.queued());
+        let life = Arc::downgrade(self);
+        let held = move |task: &str| life.upgrade().map_or(0, |life| life.hand.unended(task));
+        Here::new(held, u32::try_from(free).unwrap_or(u32::MAX))
     }
 
     /// How long this life has lasted, by the clock that counts.

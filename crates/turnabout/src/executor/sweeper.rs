@@ -1,5 +1,5 @@
-//! The sweeper: moves parked jobs into their lanes the moment they are due, wakes the scheduler when a schedule is, lets
-//! jobs expire, and tidies up.
+//! The sweeper: moves parked jobs into their lanes the moment they are due, wakes the scheduler when a schedule is, and lets
+//! jobs expire. Beside it, what is kept long enough is forgotten, and the store tidied.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::life::{Backoff, Life};
-use crate::clock::Clock;
+use crate::clock::{Clock, after};
 use crate::error::Result;
 use crate::lifecycle::Event;
 use crate::store::Which;
 
 /// So many jobs are moved at once.
 const BATCH: u32 = 1000;
-/// Looks for due and expired jobs so often even if nobody says that there are any.
+/// Looks for due and expired jobs, and for those that are hardly kept, so often even if nobody says that there are any.
 const LOOK: Duration = Duration::from_secs(5);
 /// Tidies up about so often.
 const TIDY: Duration = Duration::from_mins(5);
@@ -128,9 +128,16 @@ pub(super) async fn tidy(life: Arc<Life>) {
         }
         backoff.reset();
         // Executors started together should not all tidy up together.
-        life.store
-            .clock()
-            .sleep(TIDY.mul_f64(0.75 + fastrand::f64() / 2.0))
-            .await;
+        forget_for(&life, TIDY.mul_f64(0.75 + fastrand::f64() / 2.0)).await;
+    }
+}
+
+/// For a while, looks for jobs that are hardly kept. Not in the sweep: whoever has a million of them must not delay what is due.
+async fn forget_for(life: &Life, time: Duration) {
+    let clock = life.store.clock();
+    let until = after(clock.now(), time);
+    while clock.now() < until {
+        clock.sleep(LOOK).await;
+        life.note("forgetting", &life.store.forget().await);
     }
 }

@@ -15,6 +15,7 @@ mod idle;
 mod inline;
 mod learning;
 mod leases;
+mod limits;
 mod logging;
 mod outages;
 mod owners;

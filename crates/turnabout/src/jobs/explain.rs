@@ -8,14 +8,18 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::predict::Predicted;
 use crate::clock::until;
-use crate::group::Cap;
+use crate::group::{Cap, Rate};
 use crate::job::{Job, Lane, State};
 use crate::store::Standpoint;
-use crate::store::insight::Held;
+use crate::store::insight::{Held, HeldBy};
 use crate::store::overview::Member;
 
 /// Why a job waits. Printed, it is a few plain sentences.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says of something else whether it is paused"
+)]
 #[non_exhaustive]
 pub struct Explanation {
     /// The job.
@@ -26,12 +30,20 @@ pub struct Explanation {
     pub place: Option<u64>,
     /// How many groups take turns in its queue (counted up to a limit).
     pub groups: u64,
+    /// Whether everything is paused.
+    pub all_paused: bool,
+    /// Whether its queue is paused.
+    pub queue_paused: bool,
     /// Whether its group is paused.
     pub group_paused: bool,
     /// Whether its task is paused.
     pub task_paused: bool,
     /// Caps under which no place is free, and how many jobs they allow.
     pub full: Vec<(Cap, u32)>,
+    /// Rates that let no further job start for now, and how long until they do.
+    pub rates: Vec<(Cap, Rate, Duration)>,
+    /// How many jobs of its task run on each executor that would take it, if no further one may there.
+    pub each_full: Option<u32>,
     /// Whether some executor serves its queue, knows its task and was not told to take no more.
     pub known: bool,
     /// For how long none of those was heard of, if it is so long that they may be gone.
@@ -70,6 +82,8 @@ impl Explanation {
             parked: job.due.filter(|_| job.lane.is_none()).map(|due| until(now, due)),
             place: job.lane.map(|_| standpoint.ahead + 1),
             groups: standpoint.groups,
+            all_paused: standpoint.global.paused,
+            queue_paused: standpoint.queue.paused,
             group_paused: group.paused,
             task_paused: task.paused,
             full: standpoint
@@ -78,6 +92,12 @@ impl Explanation {
                 .filter(|(_, running, max)| running >= max)
                 .map(|(cap, _, max)| (cap, max))
                 .collect(),
+            rates: standpoint
+                .rates
+                .into_iter()
+                .filter(|(_, _, wait)| !wait.is_zero())
+                .collect(),
+            each_full: task.max_running_each,
             known: standpoint.heard.is_some(),
             silent: standpoint
                 .heard
@@ -128,6 +148,25 @@ impl Explanation {
         self.taken_by = holders;
     }
 
+    /// Whether all executors that would take it run as many jobs of its task as each may.
+    pub(super) fn look_at_each(&mut self, executors: &[Member], held: &[HeldBy], now: Timestamp) {
+        let Some(most) = self.each_full else { return };
+        let (queue, task) = (&self.job.queue, &self.job.task);
+        let full = |member: &Member| {
+            let here = held
+                .iter()
+                .filter(|one| one.executor == member.info.incarnation && one.task == *task);
+            here.map(|one| one.jobs).sum::<u64>() >= u64::from(most)
+        };
+        let mut able = executors.iter().filter(|member| {
+            let serves = member.info.queues.contains(queue) && member.info.tasks.contains(task);
+            serves && !member.draining && until(member.seen, now) < SILENT
+        });
+        if !able.all(full) {
+            self.each_full = None;
+        }
+    }
+
     /// For those who may know about the job's own group only: others have no names.
     pub fn without_others(mut self) -> Self {
         let (own, others): (Vec<Holder>, Vec<Holder>) = self
@@ -144,12 +183,23 @@ impl Explanation {
 
     /// Whether something has to change before it can start at all.
     pub(super) fn is_kept(&self) -> bool {
-        self.group_paused || self.task_paused || !self.known || self.silent.is_some()
+        self.is_paused() || !self.known || self.silent.is_some()
+    }
+
+    /// Whether someone has paused it: everything, or its queue, group or task.
+    fn is_paused(&self) -> bool {
+        self.all_paused || self.queue_paused || self.group_paused || self.task_paused
     }
 
     /// What keeps the job from being taken, whoever's turn it is.
     fn obstacles(&self) -> Vec<String> {
         let mut obstacles = Vec::new();
+        if self.all_paused {
+            obstacles.push("everything is paused: no job is taken".to_owned());
+        }
+        if self.queue_paused {
+            obstacles.push(format!("the queue `{}` is paused", self.job.queue));
+        }
         if self.group_paused {
             obstacles.push(format!("the group `{}` is paused", self.job.group));
         }
@@ -164,6 +214,22 @@ impl Explanation {
             let (jobs, are) = if *max == 1 { ("job", "is") } else { ("jobs", "are") };
             obstacles.push(format!(
                 "{max} {jobs} of the {what} `{name}` {are} running, which is its limit"
+            ));
+        }
+        if let Some(most) = self.each_full.filter(|_| self.known) {
+            let (jobs, task) = (if most == 1 { "job" } else { "jobs" }, &self.job.task);
+            obstacles.push(format!(
+                "each executor that would take it runs {most} {jobs} of the task `{task}`, which is the limit on one executor"
+            ));
+        }
+        for (of, rate, wait) in &self.rates {
+            let (what, name) = match of {
+                Cap::Group(name) => ("group", name),
+                Cap::Task(name) => ("task", name),
+            };
+            let wait = SignedDuration::from_millis(wait.as_millis().max(1).try_into().unwrap_or(i64::MAX));
+            obstacles.push(format!(
+                "jobs of the {what} `{name}` start at most {rate}, and the next one may in {wait:#}"
             ));
         }
         if !self.known {

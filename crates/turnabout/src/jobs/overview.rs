@@ -55,6 +55,11 @@ impl Jobs {
         self.store().sums(whose, since).await
     }
 
+    /// Failed jobs by task and priority: all that are kept, however long ago they failed.
+    pub async fn failed_summary(&self, whose: &Whose) -> Result<Vec<Sum>> {
+        self.store().failed_sums(whose).await
+    }
+
     /// How many jobs were submitted and have ended within `window`.
     pub async fn tally(&self, whose: &Whose, window: Duration) -> Result<Tally> {
         let since = before(self.store().clock().now(), window);

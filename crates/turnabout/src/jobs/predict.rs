@@ -140,7 +140,7 @@ async fn look_ahead(
         let knows = |member: &Member| {
             member.info.queues.contains(&head.queue) && member.info.tasks.contains(&head.task) && !member.draining
         };
-        let paused = settings.group(&head.group).paused || settings.task(&head.task).paused;
+        let paused = settings.is_paused(&head.queue, &head.group, &head.task);
         !paused && executors.iter().any(knows)
     };
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

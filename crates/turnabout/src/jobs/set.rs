@@ -1,12 +1,15 @@
-//! Changing what is set for a group or a task. It acts at once on jobs already waiting.
+//! Changing what is set for a group, a task, a queue or everything. It acts at once on jobs already waiting.
 
 use std::future::IntoFuture;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
 use super::Jobs;
 use crate::error::{Error, Result};
-use crate::group::{GroupSettings, TaskLimits};
+use crate::group::{GlobalSettings, GroupSettings, QueueSettings, Rate, TaskLimits};
+use crate::job::State;
+use crate::retention::Retention;
 use crate::store::Setting;
 use crate::submit::{group_name, name};
 
@@ -21,9 +24,11 @@ pub struct SetGroup {
     jobs: Jobs,
     group: String,
     weight: Option<u32>,
-    max_running: NewCap,
-    max_unfinished: NewCap,
+    max_running: New<u32>,
+    max_unfinished: New<u32>,
     paused: Option<bool>,
+    rate: New<Rate>,
+    retention: NewRetention,
 }
 
 impl SetGroup {
@@ -32,9 +37,11 @@ impl SetGroup {
             jobs,
             group,
             weight: None,
-            max_running: NewCap::AsItIs,
-            max_unfinished: NewCap::AsItIs,
+            max_running: New::AsItIs,
+            max_unfinished: New::AsItIs,
             paused: None,
+            rate: New::AsItIs,
+            retention: NewRetention::default(),
         }
     }
 
@@ -46,14 +53,20 @@ impl SetGroup {
 
     /// At most so many of its jobs run at a time, over all executors. `None`: as many as there are slots.
     pub fn max_running(mut self, jobs: Option<u32>) -> Self {
-        self.max_running = NewCap::Set(jobs);
+        self.max_running = New::Set(jobs);
         self
     }
 
     /// At most so many of its jobs may be unfinished: a submit past that is [`Error::TooMany`]. Those that there are
     /// count. `None`: any number.
     pub fn max_unfinished(mut self, jobs: Option<u32>) -> Self {
-        self.max_unfinished = NewCap::Set(jobs);
+        self.max_unfinished = New::Set(jobs);
+        self
+    }
+
+    /// How often its jobs may start, over all executors. `None`: as often as there are slots.
+    pub fn rate(mut self, rate: Option<Rate>) -> Self {
+        self.rate = New::Set(rate);
         self
     }
 
@@ -69,8 +82,16 @@ impl SetGroup {
         self
     }
 
+    /// How long its jobs are kept that have ended in this state, which is a final one. Zero: they go within seconds. `None`: as
+    /// their task says, or as is set for all jobs.
+    pub fn keep(mut self, state: State, time: Option<Duration>) -> Self {
+        self.retention.0.push((state, time));
+        self
+    }
+
     async fn set(self) -> Result<GroupSettings> {
         group_name(&self.group)?;
+        self.retention.check()?;
         if let Some(weight) = self.weight
             && !(1..=GroupSettings::MAX_WEIGHT).contains(&weight)
         {
@@ -94,6 +115,8 @@ impl SetGroup {
             settings.max_running = self.max_running.over(settings.max_running);
             settings.max_unfinished = self.max_unfinished.over(settings.max_unfinished);
             settings.paused = self.paused.unwrap_or(settings.paused);
+            settings.rate = self.rate.over(settings.rate);
+            self.retention.over(&mut settings.retention);
             let setting = Setting::Group(self.group.clone(), settings);
             if self.jobs.store().set_since(known.version, setting).await? {
                 return Ok(settings);
@@ -109,8 +132,11 @@ impl SetGroup {
 pub struct SetTask {
     jobs: Jobs,
     task: String,
-    max_running: NewCap,
+    max_running: New<u32>,
+    max_running_each: New<u32>,
+    rate: New<Rate>,
     paused: Option<bool>,
+    retention: NewRetention,
 }
 
 impl SetTask {
@@ -118,14 +144,29 @@ impl SetTask {
         Self {
             jobs,
             task,
-            max_running: NewCap::AsItIs,
+            max_running: New::AsItIs,
+            max_running_each: New::AsItIs,
+            rate: New::AsItIs,
             paused: None,
+            retention: NewRetention::default(),
         }
     }
 
     /// At most so many of its jobs run at a time, over all executors and groups. `None`: as many as there are slots.
     pub fn max_running(mut self, jobs: Option<u32>) -> Self {
-        self.max_running = NewCap::Set(jobs);
+        self.max_running = New::Set(jobs);
+        self
+    }
+
+    /// At most so many of its jobs run at a time on one executor. `None`: as many as it has slots.
+    pub fn max_running_each(mut self, jobs: Option<u32>) -> Self {
+        self.max_running_each = New::Set(jobs);
+        self
+    }
+
+    /// How often its jobs may start, over all executors and groups. `None`: as often as there are slots.
+    pub fn rate(mut self, rate: Option<Rate>) -> Self {
+        self.rate = New::Set(rate);
         self
     }
 
@@ -141,15 +182,28 @@ impl SetTask {
         self
     }
 
+    /// How long its jobs are kept that have ended in this state, which is a final one, unless their group says otherwise. Zero:
+    /// they go within seconds. `None`: as is set for all jobs.
+    pub fn keep(mut self, state: State, time: Option<Duration>) -> Self {
+        self.retention.0.push((state, time));
+        self
+    }
+
     async fn set(self) -> Result<TaskLimits> {
         name("task", &self.task)?;
+        self.retention.check()?;
         self.max_running
             .check("max_running", "0 would never let a job run; use pause for that")?;
+        self.max_running_each
+            .check("max_running_each", "0 would never let a job run; use pause for that")?;
         loop {
             let known = self.jobs.settings().await?;
             let mut limits = known.task(&self.task);
             limits.max_running = self.max_running.over(limits.max_running);
+            limits.max_running_each = self.max_running_each.over(limits.max_running_each);
+            limits.rate = self.rate.over(limits.rate);
             limits.paused = self.paused.unwrap_or(limits.paused);
+            self.retention.over(&mut limits.retention);
             let setting = Setting::Task(self.task.clone(), limits);
             if self.jobs.store().set_since(known.version, setting).await? {
                 return Ok(limits);
@@ -158,14 +212,140 @@ impl SetTask {
     }
 }
 
-/// What a cap becomes.
-#[derive(Clone, Copy, Debug)]
-enum NewCap {
-    AsItIs,
-    Set(Option<u32>),
+/// New settings of a queue. Await it to make them so: it returns all that is set for the queue then.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is set until it is awaited"]
+pub struct SetQueue {
+    jobs: Jobs,
+    queue: String,
+    paused: Option<bool>,
 }
 
-impl NewCap {
+impl SetQueue {
+    pub(super) fn new(jobs: Jobs, queue: String) -> Self {
+        Self {
+            jobs,
+            queue,
+            paused: None,
+        }
+    }
+
+    /// No further job of the queue is taken.
+    pub fn pause(mut self) -> Self {
+        self.paused = Some(true);
+        self
+    }
+
+    /// Jobs of the queue are taken again.
+    pub fn resume(mut self) -> Self {
+        self.paused = Some(false);
+        self
+    }
+
+    async fn set(self) -> Result<QueueSettings> {
+        name("queue", &self.queue)?;
+        loop {
+            let known = self.jobs.settings().await?;
+            let mut settings = known.queue(&self.queue);
+            settings.paused = self.paused.unwrap_or(settings.paused);
+            let setting = Setting::Queue(self.queue.clone(), settings);
+            if self.jobs.store().set_since(known.version, setting).await? {
+                return Ok(settings);
+            }
+        }
+    }
+}
+
+/// New settings for everything; what is not said stays as it is. Await it to make them so: it returns all that is set then.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is set until it is awaited"]
+pub struct SetGlobal {
+    jobs: Jobs,
+    paused: Option<bool>,
+    retention: NewRetention,
+}
+
+impl SetGlobal {
+    pub(super) fn new(jobs: Jobs) -> Self {
+        Self {
+            jobs,
+            paused: None,
+            retention: NewRetention::default(),
+        }
+    }
+
+    /// No further job is taken at all; those that run go on.
+    pub fn pause(mut self) -> Self {
+        self.paused = Some(true);
+        self
+    }
+
+    /// Jobs are taken again, but for what is paused by itself.
+    pub fn resume(mut self) -> Self {
+        self.paused = Some(false);
+        self
+    }
+
+    /// How long jobs are kept that have ended in this state, which is a final one, unless their group or task says otherwise.
+    /// Zero: they go within seconds. `None`: as the store was opened ([`Open::retention`](super::Open::retention)).
+    pub fn keep(mut self, state: State, time: Option<Duration>) -> Self {
+        self.retention.0.push((state, time));
+        self
+    }
+
+    async fn set(self) -> Result<GlobalSettings> {
+        self.retention.check()?;
+        loop {
+            let known = self.jobs.settings().await?;
+            let mut settings = known.global;
+            settings.paused = self.paused.unwrap_or(settings.paused);
+            self.retention.over(&mut settings.retention);
+            let setting = Setting::Global(settings);
+            if self.jobs.store().set_since(known.version, setting).await? {
+                return Ok(settings);
+            }
+        }
+    }
+}
+
+/// What becomes of a retention, state by state.
+#[derive(Clone, Debug, Default)]
+struct NewRetention(Vec<(State, Option<Duration>)>);
+
+impl NewRetention {
+    fn check(&self) -> Result<()> {
+        for (state, time) in &self.0 {
+            if !state.is_final() {
+                let why = format!("a job that is {state} has not ended, and is kept; say success, failed or cancelled");
+                return Err(Error::invalid("retention", why));
+            }
+            if time.is_some_and(|time| time > Retention::LONGEST) {
+                return Err(Error::invalid(
+                    "retention",
+                    "it is more than 100 years; that is too long",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn over(&self, present: &mut Retention) {
+        for (state, time) in &self.0 {
+            if let Some(place) = present.of_mut(*state) {
+                *place = *time;
+            }
+        }
+    }
+}
+
+/// What a limit becomes.
+#[derive(Clone, Copy, Debug)]
+enum New<T> {
+    AsItIs,
+    Set(Option<T>),
+}
+
+impl New<u32> {
     fn check(self, what: &'static str, nothing: &'static str) -> Result<()> {
         match self {
             Self::Set(Some(0)) => Err(Error::invalid(what, nothing)),
@@ -176,11 +356,13 @@ impl NewCap {
             _ => Ok(()),
         }
     }
+}
 
-    fn over(self, present: Option<u32>) -> Option<u32> {
+impl<T> New<T> {
+    fn over(self, present: Option<T>) -> Option<T> {
         match self {
             Self::AsItIs => present,
-            Self::Set(cap) => cap,
+            Self::Set(limit) => limit,
         }
     }
 }
@@ -196,6 +378,24 @@ impl IntoFuture for SetGroup {
 
 impl IntoFuture for SetTask {
     type Output = Result<TaskLimits>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.set())
+    }
+}
+
+impl IntoFuture for SetQueue {
+    type Output = Result<QueueSettings>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.set())
+    }
+}
+
+impl IntoFuture for SetGlobal {
+    type Output = Result<GlobalSettings>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

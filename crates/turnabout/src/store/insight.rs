@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
 
 use super::overview::Whose;
 use crate::error::Result;
@@ -30,6 +31,17 @@ pub struct Held {
     pub started: u64,
     /// When the first of these started.
     pub since: Option<Timestamp>,
+}
+
+/// Jobs of one task that one executor holds.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HeldBy {
+    /// The task.
+    pub task: String,
+    /// The executor.
+    pub executor: Uuid,
+    /// How many jobs of the task it holds.
+    pub jobs: u64,
 }
 
 /// The first job of a stream: the next one of its queue, group, lane and task.
@@ -161,6 +173,9 @@ pub trait Insight: Send + Sync {
 
     /// What executors hold, by group and task, the most first.
     async fn held(&self) -> Result<Vec<Held>>;
+
+    /// What executors hold, by task and executor.
+    async fn held_by(&self) -> Result<Vec<HeldBy>>;
 
     /// The streams of ready jobs, by queue, group, lane and task, and the head of each. Paused ones are among them.
     async fn heads(&self, limit: u32) -> Result<Vec<Head>>;

@@ -31,7 +31,7 @@ use super::{
 };
 use crate::clock::{Clock, after};
 use crate::error::Result;
-use crate::group::Settings;
+use crate::group::{Cap, Settings};
 use crate::hook::{self, Hook, Hooks, Owed};
 use crate::job::{Attempt, Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Change, Event, Location, Policy, keeps_progress};
@@ -82,6 +82,8 @@ struct Tables {
     rings: HashMap<String, Ring>,
     accounts: HashMap<(String, String), f64>,
     settings: Arc<Settings>,
+    /// When the buckets of rates will be full, in nanoseconds since 1970.
+    rates: HashMap<Cap, i64>,
     seq: i64,
     /// Hooks, by number, and from when on they may be given out.
     owed: BTreeMap<i64, (Timestamp, Owed)>,
@@ -111,13 +113,15 @@ impl Model {
         let _ = self.signals.send(signal);
     }
 
+    /// Whether any ended job is kept.
+    fn keeps(&self, tables: &Tables) -> bool {
+        !crate::retention::keeps_nothing(&tables.settings, self.options.retention)
+    }
+
     /// Writes what a rule said about a job, and tells whom it concerns. `hooks` are those that its task has.
     fn apply(&self, tables: &mut Tables, mut job: Job, change: &Change, hooks: Hooks) {
         let now = self.now();
-        if tables.note(
-            hook::owed(&job, change, hooks, !self.options.retention.is_zero(), now),
-            now,
-        ) {
+        if tables.note(hook::owed(&job, change, hooks, self.keeps(tables), now), now) {
             self.signal(Signal::Owed);
         }
         let was_held = matches!(job.state, State::Scheduled | State::Running);
@@ -167,7 +171,7 @@ impl Model {
             }
         }
         self.signal(Signal::Changed(job.id));
-        let last = change.place == Location::History && self.options.retention.is_zero();
+        let last = change.place == Location::History && !self.keeps(tables);
         if change.place != Location::Gone {
             tables.feed.tell(now, &job, last);
         }
@@ -182,7 +186,7 @@ impl Model {
                 tables.logs.retain(|(id, _), _| *id != job.id);
                 tables.attempts.remove(&job.id);
             }
-            Location::History if self.options.retention.is_zero() => {}
+            Location::History if !self.keeps(tables) => {}
             Location::History => {
                 tables.ended.insert(job.id, job);
             }
@@ -340,6 +344,10 @@ impl Store for Model {
             attempt.executor = tables.name_of(attempt.claim.executor);
         }
         Ok(attempts)
+    }
+
+    async fn forget(&self) -> Result<u64> {
+        Ok(self.forget_old())
     }
 
     async fn prune(&self) -> Result<u64> {

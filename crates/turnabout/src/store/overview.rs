@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{ExecutorInfo, ID_AHEAD, ID_PAST};
 use crate::error::Result;
-use crate::group::{Cap, GroupSettings, TaskLimits};
+use crate::group::{Cap, GlobalSettings, GroupSettings, QueueSettings, Rate, TaskLimits};
 use crate::job::{Job, JobId, Priority, Reason, State};
 
 /// Counting stops here.
@@ -170,6 +170,12 @@ pub struct Standpoint {
     pub heard: Option<Timestamp>,
     /// What is set for its group and task.
     pub settings: (GroupSettings, TaskLimits),
+    /// The rates that it is subject to, and how long until each lets a job start. Zero: now.
+    pub rates: Vec<(Cap, Rate, Duration)>,
+    /// What is set for its queue.
+    pub queue: QueueSettings,
+    /// What is set for everything.
+    pub global: GlobalSettings,
 }
 
 /// An executor as operators see it.
@@ -200,7 +206,7 @@ pub struct Sum {
     pub jobs: u64,
     /// How many units of work they hold.
     pub items: u64,
-    /// How many attempts of theirs have counted.
+    /// How many attempts of theirs have counted. One that was cancelled does not.
     pub attempts: u64,
     /// When the oldest was submitted.
     pub oldest: Option<Timestamp>,
@@ -287,6 +293,9 @@ pub trait Overview {
 
     /// Jobs by task, priority and state: the unfinished ones, and those that have ended since.
     async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>>;
+
+    /// Failed jobs by task and priority: all that are kept. Reads them all, and nothing else.
+    async fn failed_sums(&self, whose: &Whose) -> Result<Vec<Sum>>;
 
     /// Groups with unfinished jobs after this one, by name.
     async fn groups(&self, whose: &Whose, after: &str, limit: u32) -> Result<Vec<GroupSum>>;

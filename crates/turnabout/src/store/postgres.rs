@@ -23,6 +23,7 @@ use crate::error::Result;
 use crate::group::Settings;
 use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
+use crate::store::Swept;
 use crate::turn::Name;
 
 mod audit;
@@ -43,6 +44,7 @@ mod listen;
 mod log;
 mod migrate;
 mod overview;
+mod past;
 mod pooler;
 mod prune;
 mod quota;
@@ -100,6 +102,8 @@ pub struct PostgresStore {
     holds: Holds,
     /// Up to which transaction this process has forgotten arrivals.
     pruned: Mutex<String>,
+    /// Up to when ended jobs were looked through.
+    swept: Mutex<Swept>,
     /// Whether any group has a limit on unfinished jobs, as far as known.
     limits: AtomicBool,
     /// Small submits on their way.
@@ -170,6 +174,7 @@ impl PostgresStore {
             together: Together::default(),
             holds: Holds::default(),
             pruned: Mutex::new("0".to_owned()),
+            swept: Mutex::default(),
             standby: Standby::default(),
             me: me.clone(),
             listener,
@@ -182,6 +187,7 @@ impl PostgresStore {
         store.measure_offset().await?;
         store.look_for_watchers().await?;
         store.ensure_days().await?;
+        store.read_settings().await?;
         Ok(store)
     }
 
@@ -307,6 +313,11 @@ impl Store for PostgresStore {
 
     async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {
         self.within(TIMEOUT, "reading attempts", self.earlier_attempts(job))
+            .await
+    }
+
+    async fn forget(&self) -> Result<u64> {
+        self.within(LONG_TIMEOUT, "forgetting ended jobs", self.forget_soon())
             .await
     }
 

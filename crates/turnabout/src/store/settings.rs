@@ -1,11 +1,11 @@
-//! What is set for groups and tasks, by operators and by those who publish tasks.
+//! What is set for groups, tasks, queues and everything, by operators and by those who publish tasks.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use crate::error::Result;
-use crate::group::{GroupSettings, Settings, TaskLimits};
+use crate::group::{GlobalSettings, GroupSettings, QueueSettings, Settings, TaskLimits};
 use crate::task::TaskSettings;
 
 /// What a setting is about, and what it becomes.
@@ -15,6 +15,10 @@ pub enum Setting {
     Group(String, GroupSettings),
     /// A task's; the defaults forget it.
     Task(String, TaskLimits),
+    /// A queue's; the defaults forget it.
+    Queue(String, QueueSettings),
+    /// What holds for everything.
+    Global(GlobalSettings),
 }
 
 /// Settings, for all executors.

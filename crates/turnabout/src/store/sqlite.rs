@@ -56,7 +56,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -64,6 +64,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
+use super::Swept;
 use super::{
     Changed, Leg, NewJob, Promoted, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted, Take, Taken,
     Transactions, Wake, Which,
@@ -101,7 +102,10 @@ pub struct SqliteStore {
     /// None: reads go to the writer, since nobody else can see into its memory.
     reader: Option<calls::CallQueue>,
     ids: ids::Ids,
+    retention: Duration,
     audit_retention: Duration,
+    /// Up to when ended jobs were looked through.
+    swept: Mutex<Swept>,
     _watcher: Option<watcher::Watcher>,
 }
 
@@ -145,7 +149,9 @@ impl SqliteStore {
             writer,
             reader,
             ids,
+            retention: options.retention,
             audit_retention: options.audit_retention,
+            swept: Mutex::default(),
             _watcher: watcher,
         }))
     }
@@ -243,16 +249,11 @@ impl Store for SqliteStore {
     }
 
     async fn prune(&self) -> Result<u64> {
-        let mut forgotten = 0;
-        // A transaction for each part, so that nobody waits long behind a year's jobs.
-        loop {
-            let part = self.write("pruning", prune::prune).await?;
-            forgotten += part;
-            if part < u64::from(prune::PRUNED_AT_ONCE) {
-                self.prune_audit().await?;
-                return Ok(forgotten);
-            }
-        }
+        self.forget_old().await
+    }
+
+    async fn forget(&self) -> Result<u64> {
+        self.forget_soon().await
     }
 }
 

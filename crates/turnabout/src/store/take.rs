@@ -1,6 +1,7 @@
 //! What an executor asks a store for, and what it gets.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -34,8 +35,10 @@ pub struct Taken {
     pub jobs: Vec<Claimed>,
     /// Its memory of turns, moved on.
     pub turns: Turns,
-    /// Whether anything was ready when the store looked. If not, the executor may sleep.
+    /// Whether anything was ready when the store looked, and no limit stood before it. If not, the executor may sleep.
     pub found: bool,
+    /// How long until a rate lets a job start that it has kept back now.
+    pub again: Option<Duration>,
     /// The settings that were in force.
     pub settings: Arc<Settings>,
 }

@@ -1,4 +1,4 @@
-//! PURE: who is next at the places under a task's limit.
+//! PURE: who is next at the places under a task's limit (a cap, a limit on one executor, or a rate).
 //!
 //! The ring says how many turns go to groups that wait for such a place, but not to which of them: takes that find the
 //! limit reached move the ring past groups that got nothing, in step with whatever else there is to do, and the same group
@@ -32,7 +32,7 @@ const MAX_SERVED: usize = 100_000;
 
 /// The tasks of a group that can give nothing beyond tasks' limits; none if it has other work too.
 pub(super) fn limits<'a>(candidate: &'a Candidate, settings: &Settings) -> Option<Vec<&'a str>> {
-    let limited = |task: &str| settings.task(task).max_running.is_some();
+    let limited = |task: &str| settings.task(task).is_limited();
     candidate.streams.iter().all(|s| limited(&s.task)).then(|| {
         let mut tasks: Vec<&str> = candidate.streams.iter().map(|s| &*s.task).collect();
         tasks.sort_unstable();
@@ -44,9 +44,8 @@ pub(super) fn limits<'a>(candidate: &'a Candidate, settings: &Settings) -> Optio
 impl Limited {
     /// Looks whether limits matter to an executor of these tasks.
     pub(super) fn look(&mut self, tasks: &Tasks, settings: &Settings) {
-        let limited = |(task, limits): (&String, &crate::group::TaskLimits)| {
-            limits.max_running.is_some() && tasks.contains(task.as_str())
-        };
+        let limited =
+            |(task, limits): (&String, &crate::group::TaskLimits)| limits.is_limited() && tasks.contains(task.as_str());
         self.any = settings.tasks.iter().any(limited);
     }
 

@@ -1,10 +1,12 @@
 //! PURE: one take, from what a peek found to the jobs in hand.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::time::Duration;
 
 use foldhash::{HashMap, HashMapExt as _};
 
 use super::limited::limits;
+use super::meters::Bucket;
 use super::{Fairness, Name, Peeked, Ring, Stream, Tasks, Turns};
 use crate::group::{Cap, Settings};
 use crate::job::{Claimed, Lane};
@@ -38,18 +40,37 @@ pub struct Turn {
 /// `begin`, then while [`Round::picks`] is not empty: claim them and tell [`Round::took`]; then [`Round::end`].
 #[derive(Debug)]
 pub struct Round {
-    turns: Turns,
+    pub(super) turns: Turns,
     pub(super) visits: Vec<Visit>,
     /// Groups that were seen and can give nothing beyond these limits, visited or not.
     waiting: Vec<(Name, Vec<Cap>)>,
-    /// Free places under the caps that matter here, once the store has told them.
+    /// How many jobs may be taken yet under the caps, limits and rates that matter here, once the store has told them.
     pub(super) free: HashMap<Cap, u32>,
+    /// The rates that matter here.
+    pub(super) buckets: HashMap<Cap, Bucket>,
+    /// How many jobs under rates may be taken yet: as many as there are free slots.
+    pub(super) slots: u32,
+    /// Whether some of those were left out for want of a slot.
+    pub(super) crowded: bool,
+    /// All groups that were seen and have something ready; none if there may be others.
+    seen: Option<Vec<Name>>,
     /// Those that had none from the beginning.
     full: HashSet<Cap>,
     /// Where the ring is to be moved to, before anything is claimed.
     pub ring: Ring,
     /// Whether the peek found anything ready that this executor may run, or there may be such beyond what it saw.
     pub found: bool,
+}
+
+/// What is left when a round has ended.
+#[derive(Debug)]
+pub struct Rounded {
+    /// The memory of turns. Groups that a limit kept from giving anything are left out for a while.
+    pub turns: Turns,
+    /// Whether anything is ready that could be taken, as far as limits allow it, or may be beyond what was seen.
+    pub found: bool,
+    /// How long until a rate lets the next job start, if one has kept jobs back.
+    pub again: Option<Duration>,
 }
 
 /// What one group is to give in a round, over all its visits.
@@ -99,10 +120,11 @@ impl Round {
     ) -> Self {
         let horizon = peeked.groups.last().map(|c| c.group.clone());
         peeked.groups.retain_mut(|candidate| {
+            let group = &candidate.group;
             candidate
                 .streams
-                .retain(|s| tasks.contains(&s.task) && !settings.task(&s.task).paused);
-            let ready = !candidate.streams.is_empty() && !settings.group(&candidate.group).paused;
+                .retain(|s| tasks.contains(&s.task) && !settings.is_paused(&s.queue, group, &s.task));
+            let ready = !candidate.streams.is_empty();
             if !ready {
                 turns.bench(&candidate.group);
             }
@@ -129,6 +151,9 @@ impl Round {
                 }
             }
         }
+        let seen = peeked
+            .complete
+            .then(|| peeked.groups.iter().map(|c| c.group.clone()).collect());
         let visits = shares
             .into_iter()
             .map(|(at, wanted)| Visit {
@@ -141,15 +166,40 @@ impl Round {
                 counted: None,
             })
             .collect();
-        Self {
+        let mut round = Self {
+            slots: turns.here.slots(),
             turns,
             visits,
             waiting,
             free: HashMap::default(),
+            buckets: HashMap::default(),
+            crowded: false,
+            seen,
             full: HashSet::new(),
             ring,
             found,
+        };
+        round.look_here(settings);
+        round
+    }
+
+    /// How many jobs of each task may be taken because of what runs here already.
+    fn look_here(&mut self, settings: &Settings) {
+        if !self.turns.limited.any() {
+            return;
         }
+        for task in self.tasks() {
+            if let Some(most) = settings.task(&task).max_running_each {
+                let held = self.turns.here.held(&task);
+                self.allow(Cap::Task(task), most.saturating_sub(held));
+            }
+        }
+    }
+
+    /// The tasks of these visits.
+    pub(super) fn tasks(&self) -> BTreeSet<String> {
+        let streams = self.visits.iter().flat_map(|v| &v.streams);
+        streams.map(|stream| stream.task.to_string()).collect()
     }
 
     /// The caps that limit these visits: the store locks them in this order and tells [`Round::allow`] what is free.
@@ -167,7 +217,7 @@ impl Round {
             .collect()
     }
 
-    /// How many places are free under a cap.
+    /// How many places are free under a cap, or how many jobs may be taken for another reason: the least counts.
     pub fn allow(&mut self, cap: Cap, free: u32) {
         // Rounds that come by every group begin with the same one each time. If places under a task's limit went in
         // that order, it would get them all.
@@ -177,7 +227,8 @@ impl Round {
         if free == 0 {
             self.full.insert(cap.clone());
         }
-        self.free.insert(cap, free);
+        let least = self.free.get(&cap).map_or(free, |known| free.min(*known));
+        self.free.insert(cap, least);
     }
 
     /// What to claim next. Empty when there is nothing more to try.
@@ -186,6 +237,7 @@ impl Round {
     /// are no more calls than jobs wanted and lanes seen.
     pub fn picks(&self) -> Vec<Pick> {
         let mut free = self.free.clone();
+        let mut slots = self.slots;
         let mut picks = Vec::with_capacity(self.visits.len());
         for visit in &self.visits {
             let mut wanted = visit.wanted.saturating_sub(visit.got);
@@ -198,22 +250,30 @@ impl Round {
                 continue;
             }
             // A lane without a free place must not be chosen: the others would wait for it.
-            let lanes = visit.lanes(|s| free.is_empty() || free.get(&Cap::Task(s.task.to_string())) != Some(&0));
+            let lanes = visit.lanes(|s| {
+                free.is_empty()
+                    || free.get(&Cap::Task(s.task.to_string())) != Some(&0)
+                        && (slots > 0 || !self.is_rated(&visit.group, &s.task))
+            });
             let count = visit.counted.unwrap_or_else(|| self.turns.count(&visit.group));
             for (lane, mut turns) in self.turns.plan(count, wanted, &lanes) {
                 let jobs = turns.len() as u32;
                 let mut streams = Vec::new();
                 let mut reach = 0;
                 for stream in visit.streams.iter().filter(|s| s.lane == lane) {
-                    let limit = if free.is_empty() {
-                        jobs
-                    } else if let Some(places) = free.get_mut(&Cap::Task(stream.task.to_string())) {
-                        let limit = jobs.min(*places);
+                    let mut limit = jobs;
+                    if self.is_rated(&visit.group, &stream.task) {
+                        limit = limit.min(slots);
+                    }
+                    if !free.is_empty()
+                        && let Some(places) = free.get_mut(&Cap::Task(stream.task.to_string()))
+                    {
+                        limit = limit.min(*places);
                         *places -= limit;
-                        limit
-                    } else {
-                        jobs
-                    };
+                    }
+                    if self.is_rated(&visit.group, &stream.task) {
+                        slots -= limit;
+                    }
                     if limit > 0 {
                         reach += limit;
                         streams.push((stream.clone(), limit));
@@ -246,7 +306,13 @@ impl Round {
             if self.free.is_empty() {
                 continue;
             }
+            if self.is_rated(&job.group, &job.task) {
+                self.slots = self.slots.saturating_sub(1);
+            }
             for cap in [Cap::Group(job.group.clone()), Cap::Task(job.task.clone())] {
+                if let Some(bucket) = self.buckets.get_mut(&cap) {
+                    bucket.taken += 1;
+                }
                 if let Some(places) = self.free.get_mut(&cap) {
                     *places = places.saturating_sub(1);
                     if matches!(cap, Cap::Task(_)) {
@@ -280,8 +346,12 @@ impl Round {
         }
     }
 
-    /// The memory of turns after this round. Groups that a cap kept from giving anything are left out for a while.
-    pub fn end(mut self) -> Turns {
+    /// What is left of this round. Groups that a limit kept from giving anything are left out for a while.
+    pub fn end(mut self) -> Rounded {
+        let again = self.again();
+        if self.crowded {
+            self.full.extend(self.buckets.keys().cloned());
+        }
         // By cost the same groups would be chosen again and again, if something else keeps their jobs back.
         let stalled = self.turns.fairness != Fairness::Jobs && self.visits.iter().all(|v| v.got == 0);
         for visit in &self.visits {
@@ -305,7 +375,16 @@ impl Round {
                 self.turns.limited.pass(group);
             }
         }
-        self.turns
+        // What is ready, but left out now for the sake of limits, is as good as not there: whoever looks for it once more finds
+        // it so again, as often as he likes.
+        let left_out = |group: &Name| self.turns.benched.contains(&**group);
+        let nothing =
+            self.visits.iter().all(|v| v.got == 0) && self.seen.as_ref().is_some_and(|seen| seen.iter().all(left_out));
+        Rounded {
+            found: self.found && !nothing,
+            turns: self.turns,
+            again,
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn uncounted(heads: &[Head], executors: &[Member], settings: &Setting
     let there: Vec<&Member> = executors.iter().filter(|member| is_there(member, now)).collect();
     let set = |head: &Head| {
         let group = settings.group(&head.group);
-        group.paused || group.max_running.is_some() || settings.task(&head.task).paused
+        settings.is_paused(&head.queue, &head.group, &head.task) || group.max_running.is_some()
     };
     let wanted = |(_, head): &(usize, &Head)| set(head) || !is_served(head, &there);
     heads.iter().enumerate().filter(wanted).map(|(at, _)| at).collect()
@@ -233,18 +233,29 @@ fn paused(facts: &Facts, findings: &mut Vec<Finding>) {
         .iter()
         .filter(|(_, set)| set.paused)
         .map(|(name, _)| ("task", name));
-    let mut all: Vec<(&str, &String)> = groups.chain(tasks).collect();
+    let queues = facts
+        .settings
+        .queues
+        .iter()
+        .filter(|(_, set)| set.paused)
+        .map(|(name, _)| ("queue", name));
+    let nothing = String::new();
+    let global = facts.settings.global.paused.then_some(("", &nothing));
+    let mut all: Vec<(&str, &String)> = groups.chain(tasks).chain(queues).chain(global).collect();
     all.sort_unstable();
     for (kind, name) in all {
-        let behind = |head: &Head| {
-            if kind == "group" {
-                head.group == *name
-            } else {
-                head.task == *name
-            }
+        let behind = |head: &Head| match kind {
+            "group" => head.group == *name,
+            "task" => head.task == *name,
+            "queue" => head.queue == *name,
+            _ => true,
         };
         let (jobs, _) = count(facts, behind);
-        let entry = facts.set.get(&format!("{kind}:{name}"));
+        let target = match kind {
+            "" => "settings".to_owned(),
+            _ => format!("{kind}:{name}"),
+        };
+        let entry = facts.set.get(&target);
         let age = entry.map(|entry| Duration::try_from(facts.now.duration_since(entry.at)).unwrap_or_default());
         if jobs == 0 && age.is_none_or(|age| age < FORGOTTEN) {
             continue;
@@ -262,22 +273,32 @@ fn paused(facts: &Facts, findings: &mut Vec<Finding>) {
                 "nobody knows since when, or by whom: it was set before the audit log, or by another program".to_owned()
             }
         };
-        let severity = if jobs > 0 { Severity::Warning } else { Severity::Notice };
+        let severity = match (jobs, kind) {
+            (0, _) => Severity::Notice,
+            // Nobody's jobs run.
+            (_, "") => Severity::Critical,
+            _ => Severity::Warning,
+        };
         let waiting = if jobs == 0 {
             "nothing waits".to_owned()
         } else {
             wait(jobs)
         };
-        findings.push(
-            found(
-                severity,
-                "paused",
-                format!("the {kind} `{name}` is paused: {waiting}"),
-                evidence,
-                format!("turnabout {kind} {} --resume", word(name)),
+        let (what, mend, see) = if kind.is_empty() {
+            (
+                "everything".to_owned(),
+                "turnabout resume".to_owned(),
+                "/api/v1/settings".to_owned(),
             )
-            .see(format!("/api/v1/{kind}s/{name}")),
-        );
+        } else {
+            (
+                format!("the {kind} `{name}`"),
+                format!("turnabout {kind} {} --resume", word(name)),
+                format!("/api/v1/{kind}s/{name}"),
+            )
+        };
+        let what = format!("{what} is paused: {waiting}");
+        findings.push(found(severity, "paused", what, evidence, mend).see(see));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use turnabout::group::{GroupSettings, TaskLimits};
+use turnabout::group::{GroupSettings, QueueSettings, TaskLimits};
 use turnabout::job::Lane;
 use turnabout::job::Reason;
 use turnabout::shares::{GroupShare, Shares};
@@ -167,6 +167,26 @@ const DAYS: &[Day] = &[
         },
         "the task `work` is paused: 1 job waits",
         "turnabout task work --resume",
+    ),
+    (
+        "paused",
+        |facts| {
+            let settings = std::sync::Arc::make_mut(&mut facts.settings);
+            let paused = QueueSettings { paused: true };
+            settings.queues.insert("default".to_owned(), paused);
+            facts.heads = vec![head("a", "work", "default")];
+        },
+        "the queue `default` is paused: 1 job waits",
+        "turnabout queue default --resume",
+    ),
+    (
+        "paused",
+        |facts| {
+            std::sync::Arc::make_mut(&mut facts.settings).global.paused = true;
+            facts.heads = vec![head("a", "work", "default")];
+        },
+        "everything is paused: 1 job waits",
+        "turnabout resume",
     ),
     (
         "slots-taken",

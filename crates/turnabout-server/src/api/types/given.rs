@@ -2,11 +2,17 @@
 
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use turnabout::group::Rate;
 
 /// A limit on how many jobs, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Limit(pub(crate) Option<u32>);
+
+/// How often jobs may start, or as often as they can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct RateLimit(pub(crate) Option<Rate>);
 
 /// A field that is there, whatever it holds. Where it is not, its default says so.
 pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {

@@ -2,12 +2,13 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use turnabout::group::GroupSettings;
+use turnabout::group::{GroupSettings, Rate};
 use turnabout::jobs::GroupSum;
 use utoipa::ToSchema;
 
 use super::given;
-use super::{Limit, SetBy};
+use super::retention::{RetentionChange, RetentionView};
+use super::{Limit, RateLimit, SetBy};
 
 /// Groups and their jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -39,8 +40,15 @@ pub(crate) struct GroupSummary {
     pub(crate) max_running: Option<u32>,
     /// At most so many of its jobs are unfinished at a time.
     pub(crate) max_unfinished: Option<u32>,
+    /// How often its jobs may start, over all executors: `100/s`, `10/m burst 20`.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub(crate) rate: Option<Rate>,
     /// Whether no further job of it is taken.
     pub(crate) paused: bool,
+    /// How long its ended jobs are kept, as far as that is set.
+    #[serde(default)]
+    pub(crate) retention: RetentionView,
     /// Who has set this, and when, if anything is set. Only told where one group is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) set: Option<SetBy>,
@@ -58,7 +66,9 @@ impl GroupSummary {
             weight: set.weight,
             max_running: set.max_running,
             max_unfinished: set.max_unfinished,
+            rate: set.rate,
             paused: set.paused,
+            retention: set.retention.into(),
             set: None,
         }
     }
@@ -80,10 +90,19 @@ pub(crate) struct GroupChange {
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_147_483_647)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
     pub(crate) max_unfinished: Option<Limit>,
+    /// How often its jobs may start, over all executors: `100/s`, `10/m`, `5/30s`, `10/m burst 20`. `null`: as often as there are
+    /// slots.
+    #[schema(value_type = Option<String>)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<RateLimit>,
     /// True: no further job of it is taken; those that run go on. False: jobs are taken again.
     #[schema(value_type = bool)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
     pub(crate) paused: Option<bool>,
+    /// How long its jobs are kept after they have ended.
+    #[schema(value_type = RetentionChange)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) retention: Option<RetentionChange>,
     /// Why: for whoever finds it later.
     #[schema(value_type = String)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
@@ -91,7 +110,7 @@ pub(crate) struct GroupChange {
 }
 
 /// What is set for a group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = GroupSettings)]
 pub(crate) struct GroupSet {
     /// The group.
@@ -102,8 +121,15 @@ pub(crate) struct GroupSet {
     pub(crate) max_running: Option<u32>,
     /// At most so many of its jobs are unfinished at a time.
     pub(crate) max_unfinished: Option<u32>,
+    /// How often its jobs may start, over all executors: `100/s`, `10/m burst 20`.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub(crate) rate: Option<Rate>,
     /// Whether no further job of it is taken.
     pub(crate) paused: bool,
+    /// How long its ended jobs are kept, as far as that is set.
+    #[serde(default)]
+    pub(crate) retention: RetentionView,
 }
 
 impl GroupSet {
@@ -113,7 +139,9 @@ impl GroupSet {
             weight: set.weight,
             max_running: set.max_running,
             max_unfinished: set.max_unfinished,
+            rate: set.rate,
             paused: set.paused,
+            retention: set.retention.into(),
         }
     }
 }

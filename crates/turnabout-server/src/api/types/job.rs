@@ -151,6 +151,12 @@ pub(crate) struct Explained {
     pub(crate) place: Option<u64>,
     /// How many groups take turns in its queue (counted up to a limit).
     pub(crate) groups: u64,
+    /// Whether everything is paused.
+    #[serde(default)]
+    pub(crate) all_paused: bool,
+    /// Whether its queue is paused.
+    #[serde(default)]
+    pub(crate) queue_paused: bool,
     /// Whether its group is paused.
     pub(crate) group_paused: bool,
     /// Whether its task is paused.
@@ -159,6 +165,9 @@ pub(crate) struct Explained {
     pub(crate) group_full: bool,
     /// Whether so many jobs of its task run that no further one may.
     pub(crate) task_full: bool,
+    /// In how many seconds the rates of its group and task let a job start, if they do not now.
+    #[serde(default)]
+    pub(crate) rate_seconds: Option<f64>,
     /// Whether some executor serves its queue, knows its task and was not told to take no more.
     pub(crate) known: bool,
     /// For how many seconds none of those was heard of, if it is so long that they may be gone.

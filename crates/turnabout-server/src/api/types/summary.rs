@@ -27,16 +27,19 @@ pub(crate) struct TaskSummary {
     /// The state.
     #[schema(value_type = StateWord)]
     pub(crate) state: State,
-    /// How many jobs.
+    /// How many jobs. Of those that failed all that are kept; of those that succeeded or were cancelled the ones of the window.
     pub(crate) jobs: u64,
+    /// Of jobs that have ended: how many did so within the window that was asked for.
+    #[serde(default)]
+    pub(crate) in_window: Option<u64>,
     /// How many units of work they hold.
     pub(crate) items: u64,
     /// Units of work in a job, on average.
     pub(crate) average_items: f64,
-    /// Of jobs that have ended: units of work a minute, over the window that was asked for.
+    /// Of jobs that have ended: units of work a minute, over that window.
     #[serde(default)]
     pub(crate) items_per_minute: Option<f64>,
-    /// How many attempts of theirs have failed so far.
+    /// How many attempts of theirs have failed so far. One that was cancelled has not.
     pub(crate) failures: u64,
     /// When the oldest of them was submitted.
     pub(crate) oldest: Option<Timestamp>,

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use turnabout::group::Rate;
 use turnabout::{Priority, TaskSettings};
 use utoipa::ToSchema;
 
 use super::given;
-use super::{Limit, PriorityWord, SetBy};
+use super::retention::{RetentionChange, RetentionView};
+use super::{Limit, PriorityWord, RateLimit, SetBy};
 
 /// Tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -33,13 +35,41 @@ pub(crate) struct TaskView {
     pub(crate) oldest: Option<Timestamp>,
     /// At most so many of its jobs run at a time, over all executors and groups.
     pub(crate) max_running: Option<u32>,
+    /// At most so many of its jobs run at a time on one executor.
+    #[serde(default)]
+    pub(crate) max_running_each: Option<u32>,
+    /// How often its jobs may start, over all executors and groups: `100/s`, `10/m burst 20`.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub(crate) rate: Option<Rate>,
+    /// How many of its jobs can run at a time now: as many as these limits and the slots of the executors that run it allow. Zero
+    /// if it is paused.
+    #[serde(default)]
+    pub(crate) effective: u64,
+    /// The executors that run it, and how many of its jobs each holds.
+    #[serde(default)]
+    pub(crate) executors: Vec<TaskUse>,
     /// Whether no further job of it is taken.
     pub(crate) paused: bool,
+    /// How long its ended jobs are kept, as far as that is set.
+    #[serde(default)]
+    pub(crate) retention: RetentionView,
     /// Who has set this, and when, if anything is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) set: Option<SetBy>,
     /// What its code or configuration says. None: no executor has made it known yet.
     pub(crate) published: Option<Published>,
+}
+
+/// An executor that runs a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct TaskUse {
+    /// The executor's name.
+    pub(crate) executor: String,
+    /// How many jobs of the task it holds.
+    pub(crate) held: u64,
+    /// How many of them it may run at a time: its slots, or fewer.
+    pub(crate) most: u64,
 }
 
 /// What a task's code or configuration says, as an executor has last made it known.
@@ -91,10 +121,23 @@ pub(crate) struct TaskChange {
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_147_483_647)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
     pub(crate) max_running: Option<Limit>,
+    /// At most so many of its jobs run at a time on one executor. `null`: as many as it has slots.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_147_483_647)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) max_running_each: Option<Limit>,
+    /// How often its jobs may start, over all executors and groups: `100/s`, `10/m`, `5/30s`, `10/m burst 20`. `null`: as often as
+    /// there are slots.
+    #[schema(value_type = Option<String>)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<RateLimit>,
     /// True: no further job of it is taken; those that run go on. False: jobs are taken again.
     #[schema(value_type = bool)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
     pub(crate) paused: Option<bool>,
+    /// How long its jobs are kept after they have ended.
+    #[schema(value_type = RetentionChange)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) retention: Option<RetentionChange>,
     /// Why: for whoever finds it later.
     #[schema(value_type = String)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
@@ -102,15 +145,25 @@ pub(crate) struct TaskChange {
 }
 
 /// What is set for a task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = TaskLimits)]
 pub(crate) struct TaskSet {
     /// The task.
     pub(crate) task: String,
     /// At most so many of its jobs run at a time, over all executors and groups.
     pub(crate) max_running: Option<u32>,
+    /// At most so many of its jobs run at a time on one executor.
+    #[serde(default)]
+    pub(crate) max_running_each: Option<u32>,
+    /// How often its jobs may start, over all executors and groups.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub(crate) rate: Option<Rate>,
     /// Whether no further job of it is taken.
     pub(crate) paused: bool,
+    /// How long its ended jobs are kept, as far as that is set.
+    #[serde(default)]
+    pub(crate) retention: RetentionView,
     /// Whether any executor has made the task known. If not, its name is perhaps mistyped.
     pub(crate) published: bool,
 }

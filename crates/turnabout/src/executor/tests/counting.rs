@@ -173,6 +173,10 @@ impl Store for Counting {
         self.call("attempts", self.inner.attempts(job)).await
     }
 
+    async fn forget(&self) -> Result<u64> {
+        self.call("forget", self.inner.forget()).await
+    }
+
     async fn prune(&self) -> Result<u64> {
         self.call("prune", self.inner.prune()).await
     }
@@ -288,6 +292,10 @@ impl Overview for Counting {
 
     async fn dismiss(&self, executor: Uuid) -> Result<bool> {
         self.inner.dismiss(executor).await
+    }
+
+    async fn failed_sums(&self, whose: &Whose) -> Result<Vec<Sum>> {
+        self.inner.failed_sums(whose).await
     }
 
     async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>> {

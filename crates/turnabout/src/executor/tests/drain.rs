@@ -93,7 +93,8 @@ async fn a_cap_holds_and_a_freed_place_wakes_someone(world: &World) {
     async fn measured(cx: Context<Arc<Gauge>>, _: Echo) -> TaskResult {
         let running = cx.state().running.fetch_add(1, Relaxed) + 1;
         cx.state().most.fetch_max(running, Relaxed);
-        tokio::task::yield_now().await;
+        // Longer than it takes to hand over the next one, so that both places are seen in use.
+        tokio::time::sleep(Duration::from_millis(3)).await;
         cx.state().running.fetch_sub(1, Relaxed);
         Ok(())
     }

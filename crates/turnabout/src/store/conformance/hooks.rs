@@ -176,6 +176,32 @@ async fn a_job_that_is_forgotten_owes_its_hook_with_all_that_it_was(world: &Worl
     assert_eq!(world.all().await, []);
 }
 
+async fn c33_a_hook_is_owed_whoever_says_how_long_a_job_is_kept(world: &World) {
+    let mut exec = executor(world).await;
+    let ids = world.flood("a", 2).await;
+    let limits = crate::group::TaskLimits {
+        retention: crate::retention::Retention {
+            success: Some(Duration::ZERO),
+            ..crate::retention::Retention::default()
+        },
+        ..crate::group::TaskLimits::default()
+    };
+    let setting = crate::store::Setting::Task("work".to_owned(), limits);
+    world.store.set(setting).await.expect("it is set");
+    let held = exec.take(2).await;
+    exec.end(&held[0], Event::Succeed).await;
+    exec.end(&held[1], Event::FailForGood).await;
+    pay(world).await;
+    world.advance(crate::retention::LEAST);
+    assert_eq!(world.store.forget().await.expect("it works"), 1);
+    assert_eq!(pay(world).await, [(Hook::Delete, held[0].id, State::Success, None)]);
+    assert_eq!(
+        world.store.get(&ids).await.expect("get works").len(),
+        1,
+        "the failed one"
+    );
+}
+
 async fn jobs_that_are_not_kept_owe_both_hooks_at_their_end(world: &World) {
     let world = world.reopened(Duration::ZERO).await;
     let mut exec = executor(&world).await;
@@ -260,6 +286,7 @@ cases![
     what_fails_without_a_handler_owes_the_hook_too,
     a_lost_job_that_was_being_cancelled_owes_the_hook,
     a_job_that_is_forgotten_owes_its_hook_with_all_that_it_was,
+    c33_a_hook_is_owed_whoever_says_how_long_a_job_is_kept,
     jobs_that_are_not_kept_owe_both_hooks_at_their_end,
     what_was_not_struck_off_comes_again,
     a_hook_that_is_owed_is_announced,

@@ -211,6 +211,7 @@ async fn a_waiting_job_can_say_why_it_waits(world: &World) {
     let limits = TaskLimits {
         max_running: Some(9),
         paused: false,
+        ..TaskLimits::default()
     };
     for setting in [
         Setting::Group("a".to_owned(), settings),

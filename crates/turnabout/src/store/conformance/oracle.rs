@@ -4,6 +4,7 @@
 //! Only the values of `seq` may differ (a store may leave gaps), never what they put first.
 
 mod hooks;
+mod settings;
 mod steps;
 mod words;
 
@@ -16,7 +17,7 @@ use uuid::Uuid;
 
 use super::world::settings;
 use super::{Exec, World, cases, in_memory, seeds};
-use crate::group::{GroupSettings, TaskLimits};
+use crate::group::{GlobalSettings, GroupSettings, QueueSettings, TaskLimits};
 use crate::hook::{Hook, Hooks};
 use crate::job::{Claimed, Job, JobId, Priority};
 use crate::lifecycle::{Event, Policy};
@@ -139,7 +140,9 @@ impl Oracle {
         for store in [self.model.clone() as Arc<dyn Store>, self.store.clone()] {
             let groups = GROUPS.map(|name| Setting::Group(name.to_owned(), GroupSettings::default()));
             let tasks = TASKS.map(|name| Setting::Task(name.to_owned(), TaskLimits::default()));
-            for setting in groups.into_iter().chain(tasks) {
+            let queues = QUEUES.map(|name| Setting::Queue(name.to_owned(), QueueSettings::default()));
+            let all = [Setting::Global(GlobalSettings::default())];
+            for setting in groups.into_iter().chain(tasks).chain(queues).chain(all) {
                 store.set(setting).await.expect("it is set");
             }
         }

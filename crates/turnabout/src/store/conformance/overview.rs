@@ -10,6 +10,7 @@ use crate::jobs::Jobs;
 use crate::lifecycle::Event;
 use crate::store::Hint;
 use crate::store::NewJob;
+use crate::store::Settled;
 use crate::store::overview::{Sum, Whose};
 
 const HOLD: Duration = Duration::from_mins(1);
@@ -295,6 +296,42 @@ async fn a_job_that_is_not_kept_is_told_in_full_at_its_end(world: &World) {
     }
 }
 
+async fn c47_failures_are_all_that_are_kept_and_no_cancels(world: &World) {
+    let mut exec = world.executor().await;
+    world.flood("a", 3).await;
+    let held = exec.take(3).await;
+    exec.run(&held[0], Event::FailForGood).await;
+    // Cancelled in its first attempt, which has not failed.
+    exec.start(&held[1]).await;
+    world.happen(held[1].id, Event::Cancel).await.expect("it may");
+    let cancelled = exec.outcome(&held[1], Event::Succeed, true);
+    assert_eq!(exec.settle(cancelled).await, Settled::Done);
+    // Cancelled after its first attempt has failed.
+    exec.run(&held[2], Event::Fail).await;
+    world.happen(held[2].id, Event::Cancel).await.expect("it may");
+    let begin = world.clock.now();
+    let sums = world.store.sums(&Whose::default(), begin).await.expect("it works");
+    let brief = |sum: &Sum| (sum.state, sum.jobs, sum.failures());
+    let found: Vec<_> = sums.iter().map(brief).collect();
+    assert_eq!(found, [(State::Failed, 1, 1), (State::Cancelled, 2, 1)]);
+
+    world.advance(Duration::from_hours(24 * 20));
+    let now = world.clock.now();
+    assert_eq!(world.store.sums(&Whose::default(), now).await.expect("it works"), []);
+    let failed = async |whose: Whose| world.store.failed_sums(&whose).await.expect("it works");
+    let found: Vec<_> = failed(Whose::default()).await.iter().map(brief).collect();
+    assert_eq!(found, [(State::Failed, 1, 1)], "however long ago");
+    let whose = |group: &str| Whose {
+        group: Some(group.to_owned()),
+        owner: None,
+    };
+    assert_eq!(failed(whose("a")).await.len(), 1);
+    assert_eq!(failed(whose("b")).await, []);
+    world.advance(Duration::from_hours(24 * 12));
+    world.store.prune().await.expect("it works");
+    assert_eq!(failed(Whose::default()).await, [], "none is kept any longer");
+}
+
 async fn signing_keys_are_renewed_in_time_and_forgotten_when_old(world: &World) {
     let (day, two) = (Duration::from_hours(24), Duration::from_hours(48));
     let overview = &world.store;
@@ -327,6 +364,7 @@ async fn signing_keys_are_renewed_in_time_and_forgotten_when_old(world: &World) 
 cases!(
     executors_are_listed_with_what_they_hold_and_can_be_drained,
     jobs_are_added_up_by_task_priority_and_state,
+    c47_failures_are_all_that_are_kept_and_no_cancels,
     groups_are_added_up_a_page_at_a_time,
     changes_are_hinted_at_while_someone_watches,
     an_epoch_lasts_as_long_as_someone_watches,

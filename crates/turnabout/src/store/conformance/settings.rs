@@ -1,11 +1,14 @@
 //! Weights and pauses act at once on jobs already waiting.
 
 use std::future::IntoFuture;
+use std::time::Duration;
 
 use super::world::groups;
 use super::{World, cases, job};
 use crate::group::{GroupSettings, TaskLimits};
+use crate::job::State;
 use crate::jobs::Jobs;
+use crate::retention::Retention;
 use crate::store::{NewJob, Setting};
 
 async fn set_group(world: &World, group: &str, settings: GroupSettings) {
@@ -33,10 +36,21 @@ async fn settings_are_kept_and_their_defaults_forgotten(world: &World) {
         max_running: Some(3),
         max_unfinished: Some(1000),
         paused: true,
+        retention: Retention {
+            failed: Some(Duration::from_hours(9)),
+            ..Retention::default()
+        },
+        rate: Some("10/m burst 20".parse().expect("a rate")),
     };
     let limits = TaskLimits {
         max_running: Some(0),
+        max_running_each: Some(2),
+        rate: Some("100/s".parse().expect("a rate")),
         paused: true,
+        retention: Retention {
+            success: Some(Duration::ZERO),
+            ..Retention::default()
+        },
     };
     set_group(world, "a", heavy).await;
     set_task(world, "mail", limits).await;
@@ -162,6 +176,32 @@ async fn a_setting_based_on_something_out_of_date_is_refused(world: &World) {
     assert!(world.store.set_since(settings.version, late).await.expect("it works"));
 }
 
+async fn c33_a_retention_that_cannot_be_is_refused_and_one_is_taken_away_by_itself(world: &World) {
+    let jobs = Jobs::on(world.store.clone());
+    let hour = Some(Duration::from_hours(1));
+    let open = jobs
+        .global()
+        .keep(State::Waiting, hour)
+        .await
+        .expect_err("it has not ended");
+    assert!(open.to_string().contains("say success, failed or cancelled"), "{open}");
+    let ages = Some(Retention::LONGEST + Duration::from_secs(1));
+    let long = jobs.group("a").keep(State::Failed, ages).await.expect_err("too long");
+    assert!(long.to_string().contains("100 years"), "{long}");
+    assert_eq!(jobs.settings().await.expect("it works").version, 0, "nothing was set");
+    let both = jobs
+        .task_limits("mail")
+        .keep(State::Success, hour)
+        .keep(State::Failed, hour);
+    both.await.expect("it is set");
+    let left = jobs
+        .task_limits("mail")
+        .keep(State::Success, None)
+        .await
+        .expect("it is set");
+    assert_eq!((left.retention.success, left.retention.failed), (None, hour));
+}
+
 async fn whoever_sets_something_is_told_all_that_is_set(world: &World) {
     let jobs = Jobs::on(world.store.clone());
     jobs.group("a").weight(3).await.expect("it is set");
@@ -171,6 +211,8 @@ async fn whoever_sets_something_is_told_all_that_is_set(world: &World) {
         max_running: Some(2),
         max_unfinished: None,
         paused: true,
+        rate: None,
+        retention: Retention::default(),
     };
     assert_eq!(set, expected);
     assert_eq!(jobs.settings().await.expect("it works").group("a"), expected);
@@ -200,6 +242,7 @@ async fn whoever_sets_something_is_told_all_that_is_set(world: &World) {
 }
 
 cases!(
+    c33_a_retention_that_cannot_be_is_refused_and_one_is_taken_away_by_itself,
     whoever_sets_something_is_told_all_that_is_set,
     two_who_change_one_group_at_once_undo_nothing,
     a_setting_based_on_something_out_of_date_is_refused,

@@ -49,7 +49,7 @@ impl Model {
         let tables = &mut *self.tables();
         let all = tables.audit.clone();
         tables.audit.retain(|entry| {
-            let setting = matches!(entry.deed.action.as_str(), "set-group" | "set-task");
+            let setting = matches!(entry.deed.action.as_str(), "set-group" | "set-task" | "set-global");
             let followed = all
                 .iter()
                 .any(|later| later.deed.target == entry.deed.target && later.number > entry.number);

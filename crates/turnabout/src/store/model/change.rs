@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{Model, Tables};
 use crate::clock::until;
 use crate::error::{Error, Result};
-use crate::group::{GroupSettings, TaskLimits};
+use crate::group::{GroupSettings, QueueSettings, TaskLimits};
 use crate::job::{Attempt, Claim, Job, JobId, State};
 use crate::lifecycle::{Event, decide, words};
 use crate::store::{Beat, Changed, Promoted, Setting, Signal, Which};
@@ -194,7 +194,16 @@ impl Tables {
             Setting::Task(name, set) => {
                 settings.tasks.insert(name, set);
             }
+            Setting::Queue(name, set) if set == QueueSettings::default() => {
+                settings.queues.remove(&name);
+            }
+            Setting::Queue(name, set) => {
+                settings.queues.insert(name, set);
+            }
+            Setting::Global(set) => settings.global = set,
         }
+        // A rate that is set anew begins with a full bucket.
+        self.rates.retain(|of, _| settings.rate(of).is_some());
         self.settings = std::sync::Arc::new(settings);
     }
 }

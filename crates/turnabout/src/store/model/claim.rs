@@ -5,13 +5,14 @@ use std::ops::Bound;
 use uuid::Uuid;
 
 use super::{Model, Tables};
+use crate::clock::nanoseconds;
 use crate::error::{Error, Result};
 use crate::group::{Cap, Settings};
 use crate::hook::Hooks;
 use crate::job::{Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Event, Policy, decide};
 use crate::store::{Settle, Settled, Start, Take, Taken, grabbed};
-use crate::turn::{Candidate, Peeked, Pick, Ring, Round, Stream, interleave};
+use crate::turn::{Candidate, Peeked, Pick, Ring, Round, Rounded, Stream, interleave};
 
 impl Model {
     pub(super) fn claim(&self, take: Take) -> Result<Taken> {
@@ -31,6 +32,13 @@ impl Model {
             };
             let running = tables.running(&cap);
             round.allow(cap, limit.unwrap_or(u32::MAX).saturating_sub(running));
+        }
+        let now = nanoseconds(self.now());
+        for of in round.rates(&settings) {
+            if let Some(rate) = settings.rate(&of) {
+                let full = tables.rates.get(&of).copied().unwrap_or(0);
+                round.meter(of, rate, full, now);
+            }
         }
         let claim = Claim {
             executor: take.executor,
@@ -52,10 +60,15 @@ impl Model {
             jobs.extend(taken);
             asked.extend(picks);
         }
+        for (of, full) in round.metered() {
+            tables.rates.insert(of.clone(), full);
+        }
+        let Rounded { turns, found, again } = round.end();
         Ok(Taken {
             jobs: interleave(jobs, &asked),
-            found: round.found,
-            turns: round.end(),
+            found,
+            again,
+            turns,
             settings,
         })
     }
@@ -86,8 +99,19 @@ impl Model {
         let full = caps
             .iter()
             .any(|(cap, limit)| limit.is_some_and(|limit| tables.running(cap) >= limit));
-        let change = grabbed(&job.standing()).filter(|_| !full && !group.paused && !task.paused);
+        let change =
+            grabbed(&job.standing()).filter(|_| !full && !settings.is_paused(&job.queue, &job.group, &job.task));
         let Some(change) = change else { return Ok(None) };
+        let now = nanoseconds(self.now());
+        let rates: Vec<_> = settings.rates(&job.group, &job.task).collect();
+        let full = |of: &Cap| tables.rates.get(of).copied().unwrap_or(0);
+        if rates.iter().any(|(of, rate)| rate.tokens(full(of), now) == 0) {
+            return Ok(None);
+        }
+        for (of, rate) in rates {
+            let full = rate.after(tables.rates.get(&of).copied().unwrap_or(0), now, 1);
+            tables.rates.insert(of, full);
+        }
         let claimed = Claimed::of(&job, Lane::from(job.priority), claim.number);
         // Should it be given back before it is done, it needs a place in its lane.
         job.seq = tables.next_seq();
@@ -198,8 +222,9 @@ impl Tables {
         }
         all.sort_by_key(|c| ring.wraps(&c.group));
         let useful = |candidate: &Candidate| {
-            let known = |s: &Stream| take.tasks.contains(&s.task) && !settings.task(&s.task).paused;
-            !settings.group(&candidate.group).paused && candidate.streams.iter().any(known)
+            let known =
+                |s: &Stream| take.tasks.contains(&s.task) && !settings.is_paused(queue, &candidate.group, &s.task);
+            candidate.streams.iter().any(known)
         };
         let last = all
             .iter()
@@ -207,7 +232,7 @@ impl Tables {
             .filter(|(_, c)| useful(c))
             .nth(take.turns.window(take.want).max(1) - 1);
         let end = last.map_or(all.len(), |(at, _)| at + 1);
-        let complete = end == all.len();
+        let complete = !all[end..].iter().any(useful);
         all.truncate(end);
         Peeked { groups: all, complete }
     }

@@ -4,6 +4,7 @@ use super::Model;
 use crate::clock::after;
 use crate::hook::Hook;
 use crate::job::Job;
+use crate::retention;
 use crate::store::{NAMES_KEPT, Signal};
 
 impl Model {
@@ -11,9 +12,10 @@ impl Model {
     pub(super) fn forget_old(&self) -> u64 {
         let now = self.now();
         let tables = &mut *self.tables();
+        let settings = tables.settings.clone();
         let past = |job: &Job| {
-            job.finished
-                .is_some_and(|finished| after(finished, self.options.retention) <= now)
+            let kept = retention::kept(&settings, self.options.retention, &job.group, &job.task, job.state);
+            job.finished.is_some_and(|finished| after(finished, kept) <= now)
         };
         let old: Vec<Job> = tables
             .ended

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::Model;
 use crate::clock::until;
 use crate::error::Result;
 use crate::job::{Job, State};
 use crate::store::insight::{
-    Backlog, Checkup, ERROR_READ, Ended, FAILURES_READ, Failure, Head, Held, Insight, ReadyPlace,
+    Backlog, Checkup, ERROR_READ, Ended, FAILURES_READ, Failure, Head, Held, HeldBy, Insight, ReadyPlace,
 };
 use crate::store::overview::Whose;
 
@@ -41,6 +42,22 @@ impl Insight for Model {
         let mut held: Vec<Held> = sums.into_values().collect();
         held.sort_by_key(|held| std::cmp::Reverse(held.jobs));
         Ok(held)
+    }
+
+    async fn held_by(&self) -> Result<Vec<HeldBy>> {
+        let tables = self.tables();
+        let mut sums: BTreeMap<(&str, Uuid), u64> = BTreeMap::new();
+        for job in tables.held() {
+            if let Some(claim) = job.claim {
+                *sums.entry((&job.task, claim.executor)).or_default() += 1;
+            }
+        }
+        let held = |((task, executor), jobs): ((&str, Uuid), u64)| HeldBy {
+            task: task.to_owned(),
+            executor,
+            jobs,
+        };
+        Ok(sums.into_iter().map(held).collect())
     }
 
     async fn heads(&self, limit: u32) -> Result<Vec<Head>> {

@@ -66,7 +66,7 @@ impl Tables {
         }
     }
 
-    pub(super) fn standpoint(&self, id: JobId) -> Option<Standpoint> {
+    pub(super) fn standpoint(&self, id: JobId, now: i64) -> Option<Standpoint> {
         let job = self.named(self.job(id)?.clone());
         let ahead = match super::place(&job) {
             Some(place) => {
@@ -96,7 +96,17 @@ impl Tables {
                 .filter(|e| !self.draining.contains(&e.incarnation))
                 .filter_map(|e| self.seen.get(&e.incarnation).copied())
                 .max(),
+            rates: self
+                .settings
+                .rates(&job.group, &job.task)
+                .map(|(of, rate)| {
+                    let full = self.rates.get(&of).copied().unwrap_or(0);
+                    (of, rate, rate.wait(full, now))
+                })
+                .collect(),
             settings,
+            queue: self.settings.queue(&job.queue),
+            global: self.settings.global,
             job: job.clone(),
         })
     }

@@ -109,29 +109,15 @@ impl Overview for Model {
 
     async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>> {
         let tables = self.tables();
-        let mut sums: BTreeMap<(String, i16, i16), Sum> = BTreeMap::new();
-        for job in tables
+        let since = tables
             .all(whose)
-            .filter(|job| job.finished.is_none_or(|end| end >= since))
-        {
-            let key = (job.task.clone(), job.priority.code(), job.state.code());
-            let sum = sums.entry(key).or_insert_with(|| Sum {
-                task: job.task.clone(),
-                priority: job.priority,
-                state: job.state,
-                jobs: 0,
-                items: 0,
-                attempts: 0,
-                oldest: None,
-                first_started: None,
-            });
-            sum.jobs += 1;
-            sum.items += u64::from(job.items);
-            sum.attempts += u64::from(job.attempts);
-            sum.oldest = earlier(sum.oldest, Some(job.submitted));
-            sum.first_started = earlier(sum.first_started, job.started);
-        }
-        Ok(sums.into_values().collect())
+            .filter(|job| job.finished.is_none_or(|end| end >= since));
+        Ok(sum(since))
+    }
+
+    async fn failed_sums(&self, whose: &Whose) -> Result<Vec<Sum>> {
+        let tables = self.tables();
+        Ok(sum(tables.all(whose).filter(|job| job.state == State::Failed)))
     }
 
     async fn groups(&self, whose: &Whose, after: &str, limit: u32) -> Result<Vec<GroupSum>> {
@@ -189,7 +175,7 @@ impl Overview for Model {
     }
 
     async fn standpoint(&self, id: JobId) -> Result<Option<Standpoint>> {
-        Ok(self.tables().standpoint(id))
+        Ok(self.tables().standpoint(id, crate::clock::nanoseconds(self.now())))
     }
 
     async fn keys(&self) -> Result<Vec<SigningKey>> {
@@ -229,4 +215,30 @@ impl Hints for Model {
             .filter(|hint| hint.number > after);
         Ok(later.take(limit as usize).cloned().collect())
     }
+}
+
+/// Jobs by task, priority and state.
+fn sum<'a>(jobs: impl Iterator<Item = &'a Job>) -> Vec<Sum> {
+    let mut sums: BTreeMap<(String, i16, i16), Sum> = BTreeMap::new();
+    for job in jobs {
+        let key = (job.task.clone(), job.priority.code(), job.state.code());
+        let sum = sums.entry(key).or_insert_with(|| Sum {
+            task: job.task.clone(),
+            priority: job.priority,
+            state: job.state,
+            jobs: 0,
+            items: 0,
+            attempts: 0,
+            oldest: None,
+            first_started: None,
+        });
+        sum.jobs += 1;
+        sum.items += u64::from(job.items);
+        // The attempt in which it was cancelled has not failed.
+        let cancelled = job.state == State::Cancelled && job.started.is_some();
+        sum.attempts += u64::from(job.attempts) - u64::from(cancelled);
+        sum.oldest = earlier(sum.oldest, Some(job.submitted));
+        sum.first_started = earlier(sum.first_started, job.started);
+    }
+    sums.into_values().collect()
 }

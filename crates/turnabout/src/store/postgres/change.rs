@@ -21,6 +21,10 @@ impl PostgresStore {
         if matches!(which, Which::Expired(_)) && !self.has_expired().await? {
             return Ok(Vec::new());
         }
+        if self.options.retention.is_zero() {
+            // Whether any ended job is kept has perhaps just been set.
+            self.read_settings().await?;
+        }
         let failed = failed("changing jobs");
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;

@@ -170,7 +170,7 @@ impl PostgresStore {
 
     /// Whether ended jobs are not kept, and someone wants to know what became of them.
     fn tells_last(&self) -> bool {
-        self.options.retention.is_zero() && self.is_watched()
+        self.keeps_nothing() && self.is_watched()
     }
 
     /// What those jobs are at their end that are about to be forgotten. Asked for before that is committed, and told after.
@@ -264,7 +264,7 @@ impl PostgresStore {
         if !self.is_watched() {
             return Ok(());
         }
-        if !self.options.retention.is_zero() {
+        if !self.keeps_nothing() {
             let params: [&(dyn ToSql + Sync); 3] = [&executor, &heard, &(ONCE_MORE as i64 + 1)];
             let ended = self
                 .look("looking for what was not told", &self.sql.ended_by, &params)

@@ -20,7 +20,7 @@ impl PostgresStore {
         jobs: &[Settle],
     ) -> Result<Option<HashSet<JobId>>, tokio_postgres::Error> {
         let is_plain = |job: &Settle| job.change.place == Location::History && !job.reported;
-        if !self.options.retention.is_zero() || self.has_caps() || !jobs.iter().all(is_plain) {
+        if !self.keeps_nothing() || self.has_caps() || !jobs.iter().all(is_plain) {
             return Ok(None);
         }
         // Rows are locked in the order of ids by everyone, so that two writes of the same jobs never wait for each other.

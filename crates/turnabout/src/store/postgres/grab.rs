@@ -1,10 +1,14 @@
 //! A parked job into an executor's hands, before it is due.
 
+use std::collections::HashMap;
+
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed};
+use super::take::bucket;
 use crate::error::{Error, Result};
+use crate::group::{Cap, Rate};
 use crate::job::{Claimed, JobId, Lane};
 use crate::store::grabbed;
 
@@ -20,7 +24,7 @@ impl PostgresStore {
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
         let settings = self.read_settings_on(tx.client()).await?;
-        if settings.group(&job.group).paused || settings.task(&job.task).paused {
+        if settings.is_paused(&job.queue, &job.group, &job.task) {
             tx.commit().await.map_err(&failed)?;
             return Ok(None);
         }
@@ -35,7 +39,20 @@ impl PostgresStore {
             .query(&self.sql.lock_caps, &[&kinds.as_slice(), &names.as_slice()])
             .await
             .map_err(&failed)?;
-        let full = caps.iter().any(|cap| cap.get::<_, i32>(2) == 0);
+        let now = self.options.clock.manual();
+        let rates: HashMap<Cap, (i64, i64)> = tx
+            .query(&self.sql.lock_rates, &[&kinds.as_slice(), &names.as_slice(), &now])
+            .await
+            .map_err(&failed)?
+            .iter()
+            .map(bucket)
+            .collect();
+        let rates: Vec<(Cap, Rate, (i64, i64))> = settings
+            .rates(&job.group, &job.task)
+            .filter_map(|(of, rate)| rates.get(&of).map(|stands| (of, rate, *stands)))
+            .collect();
+        let full = caps.iter().any(|cap| cap.get::<_, i32>(2) == 0)
+            || rates.iter().any(|(_, rate, (full, now))| rate.tokens(*full, *now) == 0);
         let taken = if full {
             0
         } else {
@@ -47,6 +64,12 @@ impl PostgresStore {
             tx.execute(&self.sql.fill_caps, &[&kinds.as_slice(), &names.as_slice()])
                 .await
                 .map_err(&failed)?;
+        }
+        if taken > 0 {
+            let moved = rates
+                .iter()
+                .map(|(of, rate, (full, now))| (of, rate.after(*full, *now, 1)));
+            self.move_rates(&tx, &moved.collect::<Vec<_>>()).await?;
         }
         tx.commit().await.map_err(&failed)?;
         self.holds.took(executor, number, taken as usize);

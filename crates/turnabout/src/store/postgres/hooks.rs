@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use foldhash::HashSet;
 use jiff::Timestamp;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed};
@@ -15,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::hook::{self, Hook, Hooks, Owed};
 use crate::job::{Job, JobId};
 use crate::lifecycle::{self, Change};
+use crate::retention::Rule;
 use crate::store::{OwedHooks, Settle, Signal};
 
 #[async_trait]
@@ -36,7 +38,7 @@ impl OwedHooks for PostgresStore {
 
 impl PostgresStore {
     fn keeps(&self) -> bool {
-        !self.options.retention.is_zero()
+        !self.keeps_nothing()
     }
 
     /// Notes what changes of jobs owe to their tasks, as those have published their hooks. Says whether anything is.
@@ -137,21 +139,30 @@ impl PostgresStore {
         Ok(given)
     }
 
-    /// Tasks that want to know which of their jobs are forgotten are told of those with ids below `below` that ended
-    /// before `kept_from`, and these go. Says how many there were.
-    pub(super) async fn forget_hooked(&self, below: Uuid, kept_from: Timestamp) -> Result<u64> {
+    /// Tasks that want to know which of their jobs are forgotten are told of those that a rule covers and that are past their
+    /// time, and these go. Says how many there were.
+    pub(super) async fn forget_hooked(&self, rule: &Rule, from: Option<Timestamp>, end: Timestamp) -> Result<u64> {
         /// So many at a time: they are read whole.
         const PORTION: i64 = 1000;
         let failed = failed("forgetting jobs with hooks");
+        let hook = Hook::Delete.code();
+        let rows = self
+            .look("looking for tasks with hooks", &self.sql.hooked_tasks, &[&hook])
+            .await?;
+        let tasks = rows.iter().map(|row| row.get::<_, String>(0));
+        let tasks: Vec<String> = match &rule.tasks {
+            Some(covered) => tasks.filter(|task| covered.contains(task)).collect(),
+            None => tasks.collect(),
+        };
         let mut forgotten = 0;
-        loop {
+        while !tasks.is_empty() {
             let tx = Tx::on(self.client().await?);
             tx.open(Mode::Durable).await.map_err(&failed)?;
-            let hook = Hook::Delete.code();
-            let rows = tx
-                .query(&self.sql.past, &[&below, &kept_from, &PORTION, &hook])
-                .await
-                .map_err(&failed)?;
+            let states = rule.codes();
+            let (groups, not_groups, not_tasks) = (&rule.groups, &rule.except_groups, &rule.except_tasks);
+            let params: [&(dyn ToSql + Sync); 8] =
+                [&states, &from, &end, groups, &tasks, not_groups, not_tasks, &PORTION];
+            let rows = tx.query(&self.sql.past, &params).await.map_err(&failed)?;
             let jobs: Vec<(Hook, Job)> = rows
                 .iter()
                 .map(|row| rows::job(row).map(|job| (Hook::Delete, job)))
@@ -167,9 +178,10 @@ impl PostgresStore {
                 self.signal(Signal::Owed);
             }
             if (ids.len() as i64) < PORTION {
-                return Ok(forgotten);
+                break;
             }
         }
+        Ok(forgotten)
     }
 }
 

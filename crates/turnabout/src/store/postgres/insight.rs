@@ -13,8 +13,8 @@ use super::migrate::NEWEST;
 use crate::error::{Error, Result};
 use crate::job::{JobId, Lane, Reason, State};
 use crate::store::insight::{
-    Backlog, Checkup, ERROR_READ, Ended, FAILURES_READ, Failure, Head, Held, Insight, OpenTransaction, ReadyPlace,
-    TableRows,
+    Backlog, Checkup, ERROR_READ, Ended, FAILURES_READ, Failure, Head, Held, HeldBy, Insight, OpenTransaction,
+    ReadyPlace, TableRows,
 };
 use crate::store::overview::Whose;
 
@@ -53,6 +53,16 @@ impl Insight for PostgresStore {
             jobs: row.get::<_, i64>(3) as u64,
             started: row.get::<_, i64>(4) as u64,
             since: row.get(5),
+        };
+        Ok(rows.iter().map(held).collect())
+    }
+
+    async fn held_by(&self) -> Result<Vec<HeldBy>> {
+        let rows = self.look("looking at what is held", &self.sql.held_tasks, &[]).await?;
+        let held = |row: &Row| HeldBy {
+            task: row.get(0),
+            executor: row.get(1),
+            jobs: row.get::<_, i64>(2) as u64,
         };
         Ok(rows.iter().map(held).collect())
     }

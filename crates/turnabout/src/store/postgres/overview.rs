@@ -81,21 +81,15 @@ impl Overview for PostgresStore {
     async fn sums(&self, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>> {
         let params: [&(dyn ToSql + Sync); 3] = [&whose.group, &whose.owner, &since];
         let rows = self.look("adding up jobs", &self.sql.sums, &params).await?;
-        let count = |row: &Row, at: usize| row.get::<_, Option<i64>>(at).unwrap_or(0) as u64;
-        rows.iter()
-            .map(|row| {
-                Ok(Sum {
-                    task: row.get(0),
-                    priority: Priority::from_code(row.get(1)).ok_or_else(|| damaged("priority"))?,
-                    state: State::from_code(row.get(2)).ok_or_else(|| damaged("state"))?,
-                    jobs: count(row, 3),
-                    items: count(row, 4),
-                    attempts: count(row, 5),
-                    oldest: row.get(6),
-                    first_started: row.get(7),
-                })
-            })
-            .collect()
+        rows.iter().map(sum).collect()
+    }
+
+    async fn failed_sums(&self, whose: &Whose) -> Result<Vec<Sum>> {
+        let params: [&(dyn ToSql + Sync); 2] = [&whose.group, &whose.owner];
+        let rows = self
+            .look("adding up failed jobs", &self.sql.failed_sums, &params)
+            .await?;
+        rows.iter().map(sum).collect()
     }
 
     async fn groups(&self, whose: &Whose, after: &str, limit: u32) -> Result<Vec<GroupSum>> {
@@ -172,4 +166,19 @@ impl Overview for PostgresStore {
         tx.commit().await.map_err(&failed)?;
         Ok(rows.iter().map(signing_key).collect())
     }
+}
+
+/// A row of `sums.sql` or `failed_sums.sql`.
+fn sum(row: &Row) -> Result<Sum> {
+    let count = |at: usize| row.get::<_, Option<i64>>(at).unwrap_or(0) as u64;
+    Ok(Sum {
+        task: row.get(0),
+        priority: Priority::from_code(row.get(1)).ok_or_else(|| damaged("priority"))?,
+        state: State::from_code(row.get(2)).ok_or_else(|| damaged("state"))?,
+        jobs: count(3),
+        items: count(4),
+        attempts: count(5),
+        oldest: row.get(6),
+        first_started: row.get(7),
+    })
 }

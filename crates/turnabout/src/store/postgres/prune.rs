@@ -7,25 +7,25 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use uuid::Uuid;
+use tokio_postgres::types::ToSql;
 
 use super::PostgresStore;
 use super::client::Object;
 use super::connect::{Mode, Tx, failed};
+use super::past::{BY_DAYS, Step};
 use super::sql::in_schema;
 use crate::clock;
 use crate::error::Result;
 use crate::hook::OWED_KEPT;
 use crate::job::JobId;
-use crate::store::{ID_PAST, NAMES_KEPT};
+use crate::retention::{self, Rule};
+use crate::store::{ID_PAST, NAMES_KEPT, OVERLAP};
 
 /// What is kept in days: history first.
 pub(super) const KEPT: [&str; 3] = [HISTORY, "job_log", ATTEMPTS];
 const HISTORY: &str = "job_history";
 const ATTEMPTS: &str = "job_attempt";
-const DAY: Duration = Duration::from_hours(24);
-/// So many rows go in one statement; the rest with the next ones.
-const PRUNE_ROWS: i64 = 50_000;
+pub(super) const DAY: Duration = Duration::from_hours(24);
 
 impl PostgresStore {
     /// Makes the days from the oldest that a given id may name to a week ahead.
@@ -79,28 +79,38 @@ impl PostgresStore {
             .await?;
         self.forget_arrivals().await?;
         self.prune_audit().await?;
-        let kept_from = clock::before(self.now(), self.options.retention);
         let (old, idle) = (clock::before(self.now(), OWED_KEPT), clock::before(self.now(), DAY));
         self.run("forgetting old hooks", &self.sql.forget_owed, &[&old, &idle])
             .await?;
         self.run("giving back places", &self.sql.fold_freed, &[]).await?;
+        let settings = self.read_settings().await?;
+        let rules = retention::rules(&settings, self.options.retention);
         // Before anything else: days may go as a whole.
-        let mut forgotten = self.forget_hooked(JobId::floor(kept_from).0, kept_from).await?;
-        // Where jobs are kept for less time than days are (a given id may name one of the last week): row by row.
-        if self.options.retention <= ID_PAST + DAY {
-            loop {
-                let gone = self.forget_rows(JobId::floor(kept_from).0, kept_from).await?;
-                forgotten += gone;
-                if gone < PRUNE_ROWS as u64 {
-                    break;
-                }
-            }
+        let version = settings.version;
+        let mut forgotten = self
+            .forget_past(Step::Hooked, version, &rules, Duration::MAX, OVERLAP)
+            .await?;
+        // A given id may still name a job of the last week.
+        let shortest = retention::shortest(&settings, self.options.retention);
+        let newest = clock::before(self.now(), shortest.max(ID_PAST + DAY));
+        let (dropped, unhindered) = self.drop_days(&rules, newest).await?;
+        forgotten += dropped;
+        // A day that could not go just now goes as a whole the next time.
+        let most = if unhindered { Duration::MAX } else { BY_DAYS };
+        forgotten += self.forget_past(Step::Rows, version, &rules, most, OVERLAP).await?;
+        if unhindered {
+            self.prune_beside_history(newest).await?;
         }
+        Ok(forgotten)
+    }
+
+    /// Drops the days in which everything is past its time. Says how many jobs were forgotten, and whether nobody stood in the
+    /// way.
+    async fn drop_days(&self, rules: &[Rule], newest: Timestamp) -> Result<(u64, bool)> {
+        let mut forgotten = 0;
         if !self.drop_detached().await? {
-            return Ok(forgotten);
+            return Ok((forgotten, false));
         }
-        // A given id may still name a job of these days.
-        let newest = kept_from.min(clock::before(self.now(), ID_PAST + DAY));
         for (name, day) in self.days(HISTORY).await? {
             let Some(end) = day.tomorrow().ok().and_then(|d| d.to_zoned(TimeZone::UTC).ok()) else {
                 continue;
@@ -108,13 +118,12 @@ impl PostgresStore {
             if end.timestamp() > newest {
                 break;
             }
-            match self.drop_day(&name, day, kept_from).await? {
+            match self.drop_day(&name, day, rules).await? {
                 Some(jobs) => forgotten += jobs,
-                None => return Ok(forgotten),
+                None => return Ok((forgotten, false)),
             }
         }
-        self.prune_beside_history(newest).await?;
-        Ok(forgotten)
+        Ok((forgotten, true))
     }
 
     /// Forgets arrivals that all kinds of executors have filed.
@@ -140,7 +149,7 @@ impl PostgresStore {
 
     /// Drops the days of logs and the like whose jobs are all gone: history has no such day, and no job of it lives.
     async fn prune_beside_history(&self, newest: Timestamp) -> Result<()> {
-        if self.options.retention.is_zero() {
+        if self.keeps_nothing() {
             self.run("forgetting old logs", &self.sql.prune_logs, &[]).await?;
             self.run("forgetting old attempts", &self.sql.prune_attempts, &[])
                 .await?;
@@ -180,18 +189,6 @@ impl PostgresStore {
             format!("drop table turnabout.{name}"),
         ];
         self.patiently(&commands).await
-    }
-
-    /// Forgets jobs with ids below `below` that ended before `kept_from`.
-    async fn forget_rows(&self, below: Uuid, kept_from: Timestamp) -> Result<u64> {
-        let failed = failed("forgetting ended jobs");
-        let client = self.client().await?;
-        let statement = client.prepare_cached(&self.sql.prune_rows).await.map_err(&failed)?;
-        let row = client
-            .query_one(&statement, &[&below, &kept_from, &PRUNE_ROWS])
-            .await
-            .map_err(&failed)?;
-        Ok(row.get::<_, i64>(0) as u64)
     }
 
     /// The partitions that there are, oldest first.
@@ -267,31 +264,49 @@ impl PostgresStore {
 
     /// Drops a day, unless a job in it is to be kept, or one made that day is still unfinished. Says how many jobs
     /// were forgotten; `None`: history is in use, and the rest must wait.
-    async fn drop_day(&self, name: &str, day: Date, kept_from: Timestamp) -> Result<Option<u64>> {
-        let failed = failed("dropping a day of history");
-        let client = self.client().await?;
-        let bounds = bounds(day);
-        let in_use = format!(
-            "select exists (select from turnabout.{name} where finished > $1)
-                or exists (select from turnabout.job where id >= $2 and id < $3), (select count(*) from turnabout.{name})"
-        );
-        let row = client
-            .query_one(
-                &in_schema(&in_use, self.schema()),
-                &[&kept_from, &bounds[0].0, &bounds[1].0],
-            )
-            .await
-            .map_err(&failed)?;
-        if row.get(0) {
-            // One job that is kept must not keep all the others of its day.
-            return self.forget_rows(bounds[1].0, kept_from).await.map(Some);
+    async fn drop_day(&self, name: &str, day: Date, rules: &[Rule]) -> Result<Option<u64>> {
+        // One job that is kept must not keep all the others of its day: those go row by row.
+        if self.has_live(day).await? || self.keeps_any(name, rules).await? {
+            return Ok(Some(0));
         }
-        drop(client);
+        let failed = failed("dropping a day of history");
+        // Of a great day about as many as the server knows of: nobody wants to read it all once more, only to drop it.
+        let count = format!(
+            "select coalesce((select reltuples::bigint from pg_class where oid = 'turnabout.{name}'::regclass and reltuples > 10000),
+                (select count(*) from turnabout.{name}))"
+        );
+        let count = in_schema(&count, self.schema());
+        let row = self.client().await?.query_one(&count, &[]).await.map_err(&failed)?;
         if !self.drop_partition(HISTORY, name).await? {
             return Ok(None);
         }
         tracing::info!(day = %day, "dropped a day of history");
-        Ok(Some(row.get::<_, i64>(1) as u64))
+        Ok(Some(row.get::<_, i64>(0) as u64))
+    }
+
+    /// Whether a job of this day is not yet past its time. What is kept longest is looked for first.
+    async fn keeps_any(&self, name: &str, rules: &[Rule]) -> Result<bool> {
+        let failed = failed("looking at a day of history");
+        let kept = format!(
+            "select exists (select from turnabout.{name}
+                where state >= 0 and state = any ($1) and finished > $2
+                    and ($3::text[] is null or \"group\" = any ($3)) and ($4::text[] is null or task = any ($4))
+                    and not \"group\" = any ($5) and not task = any ($6))"
+        );
+        let kept = in_schema(&kept, self.schema());
+        let client = self.client().await?;
+        let mut longest: Vec<&Rule> = rules.iter().collect();
+        longest.sort_by_key(|rule| std::cmp::Reverse(rule.kept));
+        for rule in longest {
+            let from = clock::before(self.now(), rule.kept);
+            let (not_groups, not_tasks) = (&rule.except_groups, &rule.except_tasks);
+            let params: [&(dyn ToSql + Sync); 6] =
+                [&rule.codes(), &from, &rule.groups, &rule.tasks, not_groups, not_tasks];
+            if client.query_one(&kept, &params).await.map_err(&failed)?.get(0) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -305,13 +320,13 @@ fn days_of(ids: impl Iterator<Item = JobId>) -> Vec<Timestamp> {
 }
 
 /// The first id of a day, and the first of the next one.
-fn bounds(day: Date) -> [JobId; 2] {
+pub(super) fn bounds(day: Date) -> [JobId; 2] {
     [Some(day), day.tomorrow().ok()].map(|d| {
         d.and_then(|d| d.to_zoned(TimeZone::UTC).ok())
             .map_or(JobId::floor(Timestamp::MAX), |z| JobId::floor(z.timestamp()))
     })
 }
 
-fn day(moment: Timestamp) -> Date {
+pub(super) fn day(moment: Timestamp) -> Date {
     moment.to_zoned(TimeZone::UTC).date()
 }

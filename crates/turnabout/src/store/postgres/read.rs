@@ -7,6 +7,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed};
+use super::take::bucket;
 use super::{PostgresStore, rows};
 use crate::error::Result;
 use crate::group::Cap;
@@ -157,7 +158,15 @@ impl PostgresStore {
             .query(&self.sql.caps, &[&job.group, &job.task])
             .await
             .map_err(&failed)?;
+        let now = self.options.clock.manual();
+        let rates = client.query(&self.sql.rates, &[&job.group, &job.task, &now]).await;
+        let stand: HashMap<Cap, (i64, i64)> = rates.map_err(&failed)?.iter().map(bucket).collect();
+        let rates = settings.rates(&job.group, &job.task).filter_map(|(of, rate)| {
+            let (full, now) = *stand.get(&of)?;
+            Some((of, rate, rate.wait(full, now)))
+        });
         Ok(Some(Standpoint {
+            rates: rates.collect(),
             ahead: row.get::<_, i64>(0) as u64,
             groups: row.get::<_, i64>(1) as u64,
             heard: row.get(2),
@@ -174,6 +183,8 @@ impl PostgresStore {
                 })
                 .collect(),
             settings: (settings.group(&job.group), settings.task(&job.task)),
+            queue: settings.queue(&job.queue),
+            global: settings.global,
             job,
         }))
     }

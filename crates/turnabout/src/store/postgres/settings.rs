@@ -10,8 +10,9 @@ use super::PostgresStore;
 use super::client::Object;
 use super::connect::{Mode, Tx, failed};
 use super::timeouts::{LONG_TIMEOUT, TIMEOUT};
-use crate::error::Result;
-use crate::group::{GroupSettings, Settings, TaskLimits};
+use crate::error::{Error, Result};
+use crate::group::{GlobalSettings, GroupSettings, QueueSettings, Rate, Settings, TaskLimits};
+use crate::retention::Retention;
 use crate::store::{Configuration, Setting};
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -52,6 +53,9 @@ impl PostgresStore {
             let max_running = row.get::<_, Option<i32>>(3).map(|n| n as u32);
             let paused = row.get(4);
             let max_unfinished = row.get::<_, Option<i32>>(5).map(|n| n as u32);
+            let retention = retention(row.get(6))?;
+            let max_running_each = row.get::<_, Option<i32>>(7).map(|n| n as u32);
+            let rate: Option<Rate> = row.get::<_, Option<&str>>(8).map(str::parse).transpose()?;
             match row.get::<_, i16>(0) {
                 0 => {
                     let group = GroupSettings {
@@ -59,11 +63,26 @@ impl PostgresStore {
                         max_running,
                         max_unfinished,
                         paused,
+                        retention,
+                        rate,
                     };
                     settings.groups.insert(name, group);
                 }
-                1 => drop(settings.tasks.insert(name, TaskLimits { max_running, paused })),
-                _ => settings.version = number,
+                1 => {
+                    let limits = TaskLimits {
+                        max_running,
+                        max_running_each,
+                        rate,
+                        paused,
+                        retention,
+                    };
+                    settings.tasks.insert(name, limits);
+                }
+                2 => {
+                    settings.version = number;
+                    settings.global = GlobalSettings { paused, retention };
+                }
+                _ => drop(settings.queues.insert(name, QueueSettings { paused })),
             }
         }
         let settings = Arc::new(settings);
@@ -83,6 +102,12 @@ impl PostgresStore {
             return Ok(known);
         }
         self.read_settings_on(client).await
+    }
+
+    /// Whether no ended job is kept, as far as known.
+    pub(super) fn keeps_nothing(&self) -> bool {
+        let default = self.options.retention;
+        default.is_zero() && crate::retention::keeps_nothing(&self.known_settings(), default)
     }
 
     /// Whether anything is capped, as far as known.
@@ -126,10 +151,13 @@ impl PostgresStore {
         let (before, after) = match setting {
             Setting::Group(name, s) => (known.group(name).max_running, s.max_running),
             Setting::Task(name, s) => (known.task(name).max_running, s.max_running),
+            Setting::Queue(..) | Setting::Global(_) => (None, None),
         };
         let resumed = match setting {
             Setting::Group(name, s) => known.group(name).paused && !s.paused,
             Setting::Task(name, s) => known.task(name).paused && !s.paused,
+            Setting::Queue(name, s) => known.queue(name).paused && !s.paused,
+            Setting::Global(s) => known.global.paused && !s.paused,
         };
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
@@ -152,6 +180,7 @@ impl PostgresStore {
             let lock = super::sql::in_schema(lock, self.schema());
             tx.client().batch_execute(&lock).await.map_err(&failed)?;
         }
+        let everything = String::new();
         let (kind, name, cap) = match setting {
             Setting::Group(name, s) if *s == GroupSettings::default() => {
                 tx.execute(&self.sql.unset_group, &[name]).await.map_err(&failed)?;
@@ -165,19 +194,58 @@ impl PostgresStore {
                 let cap = s.max_running.map(|n| n as i32);
                 let weight = s.weight as i32;
                 let unfinished = s.max_unfinished.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
-                tx.execute(&self.sql.set_group, &[name, &weight, &cap, &s.paused, &unfinished])
-                    .await
-                    .map_err(&failed)?;
+                tx.execute(
+                    &self.sql.set_group,
+                    &[
+                        name,
+                        &weight,
+                        &cap,
+                        &s.paused,
+                        &unfinished,
+                        &written(&s.retention)?,
+                        &s.rate.map(String::from),
+                    ],
+                )
+                .await
+                .map_err(&failed)?;
                 (0i16, name, cap)
             }
             Setting::Task(name, s) => {
                 let cap = s.max_running.map(|n| n as i32);
-                tx.execute(&self.sql.set_task, &[name, &cap, &s.paused])
+                let each = s.max_running_each.map(|n| n as i32);
+                let (kept, rate) = (written(&s.retention)?, s.rate.map(String::from));
+                tx.execute(&self.sql.set_task, &[name, &cap, &s.paused, &kept, &each, &rate])
                     .await
                     .map_err(&failed)?;
                 (1, name, cap)
             }
+            Setting::Queue(name, s) => {
+                if *s == QueueSettings::default() {
+                    tx.execute(&self.sql.unset_queue, &[name]).await.map_err(&failed)?;
+                } else {
+                    tx.execute(&self.sql.set_queue, &[name, &s.paused])
+                        .await
+                        .map_err(&failed)?;
+                }
+                (0, &everything, None)
+            }
+            Setting::Global(s) => {
+                tx.execute(&self.sql.set_global, &[&written(&s.retention)?, &s.paused])
+                    .await
+                    .map_err(&failed)?;
+                (0, &everything, None)
+            }
         };
+        if let Setting::Group(..) | Setting::Task(..) = setting {
+            let rated = match setting {
+                Setting::Group(_, s) => s.rate.is_some(),
+                Setting::Task(_, s) => s.rate.is_some(),
+                _ => false,
+            };
+            tx.execute(&self.sql.set_rate, &[&kind, name, &rated])
+                .await
+                .map_err(&failed)?;
+        }
         // Counted under the lock only: whatever else is set, a cap that stays as it is keeps its count.
         if before != after {
             tx.execute(&self.sql.forget_freed, &[&kind, name])
@@ -188,14 +256,20 @@ impl PostgresStore {
                 .map_err(&failed)?;
         }
         if resumed {
-            let (group, task) = match setting {
-                Setting::Group(name, _) => (Some(name), None),
-                Setting::Task(name, _) => (None, Some(name)),
+            let (queue, group, task) = match setting {
+                Setting::Queue(name, _) => (Some(name), None, None),
+                Setting::Group(name, _) => (None, Some(name), None),
+                Setting::Task(name, _) => (None, None, Some(name)),
+                Setting::Global(_) => (None, None, None),
             };
-            tx.query(&self.sql.announce, &[&group, &task]).await.map_err(&failed)?;
+            tx.query(&self.sql.announce, &[&queue, &group, &task])
+                .await
+                .map_err(&failed)?;
         }
         tx.commit().await.map_err(&failed)?;
         self.made_ready();
+        // So that this process obeys it at once. It is set, whatever comes of this.
+        drop(self.read_settings().await);
         Ok(true)
     }
 
@@ -220,5 +294,23 @@ impl PostgresStore {
             .iter()
             .filter_map(|c| Some((c.group.clone(), *shared.get(&c.group)?)))
             .collect())
+    }
+}
+
+/// How long something is kept, as it is written.
+fn retention(text: &str) -> Result<Retention> {
+    serde_json::from_str(text).map_err(unreadable)
+}
+
+/// How it is written.
+fn written(retention: &Retention) -> Result<String> {
+    serde_json::to_string(retention).map_err(unreadable)
+}
+
+fn unreadable(error: serde_json::Error) -> Error {
+    Error::Store {
+        doing: "reading or writing how long jobs are kept",
+        cause: Box::new(error),
+        transient: false,
     }
 }

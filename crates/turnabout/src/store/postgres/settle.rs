@@ -149,11 +149,8 @@ impl PostgresStore {
         ending.sort_unstable_by_key(|job| job.id);
         returning.sort_unstable_by_key(|job| job.id);
         let both = !ending.is_empty() && !returning.is_empty();
-        let sql = if self.options.retention.is_zero() {
-            &self.sql.forget
-        } else {
-            &self.sql.finish
-        };
+        let forgets = self.keeps_nothing();
+        let sql = if forgets { &self.sql.forget } else { &self.sql.finish };
         let finish = tx.prepare(sql).await?;
         let give_back = tx.prepare(&self.sql.give_back).await?;
         let reported: Vec<Uuid> = jobs.iter().filter(|job| job.reported).map(|job| job.id.0).collect();
@@ -178,7 +175,7 @@ impl PostgresStore {
                     Ok(())
                 }
             },
-            Box::pin(self.finish(tx, &finish, executor, &ending)),
+            Box::pin(self.finish(tx, &finish, executor, &ending, forgets)),
             Box::pin(self.give_back(tx, &give_back, executor, &returning, false)),
             async {
                 match &forget_reports {
@@ -216,6 +213,7 @@ impl PostgresStore {
         statement: &Statement,
         executor: Option<Uuid>,
         jobs: &[&Settle],
+        forgets: bool,
     ) -> Result<(Option<Vec<Uuid>>, bool), tokio_postgres::Error> {
         if jobs.is_empty() {
             return Ok((None, false));
@@ -224,7 +222,7 @@ impl PostgresStore {
         let ids: Vec<Uuid> = jobs.iter().map(|j| j.id.0).collect();
         let numbers = numbers(executor, jobs);
         let cancelling: Vec<bool> = jobs.iter().map(|j| j.cancelling).collect();
-        if self.options.retention.is_zero() {
+        if forgets {
             let params: [&(dyn ToSql + Sync); 4] = [&executor, &ids, &numbers, &cancelling];
             return tx.client().query_one(statement, &params).await.map(told);
         }

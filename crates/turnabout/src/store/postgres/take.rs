@@ -18,11 +18,11 @@ use super::client::Object;
 use super::connect::{Mode, Tx, failed};
 use super::{PostgresStore, rows};
 use crate::error::{Error, Result};
-use crate::group::Cap;
+use crate::group::{Cap, Settings};
 use crate::job::{Claimed, Lane, Priority, Reason, State};
 use crate::lifecycle::{Change, Event, Policy, Standing, decide};
 use crate::store::{Take, Taken};
-use crate::turn::{Candidate, Fairness, Name, Peeked, Pick, Ring, Round, Stream, interleave, shared};
+use crate::turn::{Candidate, Fairness, Name, Peeked, Pick, Ring, Round, Rounded, Stream, interleave, shared};
 
 /// A lane that gave too little is made up from the others; this is more than enough for all of them.
 const PASSES: usize = 16;
@@ -62,9 +62,13 @@ impl PostgresStore {
             // By cost, the groups up to there have had enough.
             self.behind().insert(executor, last);
         }
-        let caps = round.caps(&settings);
-        if !caps.is_empty() {
+        let (caps, rates) = (round.caps(&settings), round.rates(&settings));
+        let locks = !caps.is_empty() || !rates.is_empty();
+        if locks {
             self.lock_caps(&tx, executor, &caps, &mut round).await?;
+        }
+        if !rates.is_empty() {
+            self.lock_rates(&tx, rates, &settings, &mut round).await?;
         }
         let (mut jobs, mut asked) = (Vec::new(), Vec::new());
         for _ in 0..PASSES {
@@ -81,7 +85,7 @@ impl PostgresStore {
                     &Asked::of(&picks, &ends),
                 )
                 .await?;
-            if !caps.is_empty() {
+            if locks {
                 // Whose turn it is under a limit depends on the order of what was taken.
                 got.sort_by_cached_key(|job| (pick_of(&picks, job), job.seq));
             }
@@ -89,16 +93,19 @@ impl PostgresStore {
             jobs.extend(got);
             asked.extend(picks);
         }
-        if caps.is_empty() {
-            drop(tx.finish());
-        } else {
+        if locks {
+            self.move_rates(&tx, &round.metered()).await?;
             tx.commit().await.map_err(failed("claiming jobs"))?;
+        } else {
+            drop(tx.finish());
         }
         self.holds.took(executor, number, jobs.len());
+        let Rounded { turns, found, again } = round.end();
         Ok(Taken {
             jobs: interleave(jobs, &asked),
-            found: round.found,
-            turns: round.end(),
+            found,
+            again,
+            turns,
             settings,
         })
     }
@@ -116,7 +123,7 @@ impl PostgresStore {
         let limited: Vec<&str> = known
             .tasks
             .iter()
-            .filter(|(task, limits)| limits.max_running.is_some() && take.tasks.contains(task.as_str()))
+            .filter(|(task, limits)| limits.is_limited() && take.tasks.contains(task.as_str()))
             .map(|(task, _)| task.as_str())
             .collect();
         let behind = self.behind().remove(&take.executor);
@@ -155,6 +162,9 @@ impl PostgresStore {
         // In the order of all who lock both: the executor, then caps, then jobs.
         tx.query(&self.sql.alive, &[&executor]).await.map_err(&failed)?;
         tx.client().batch_execute(&self.sql.enter).await.map_err(&failed)?;
+        if caps.is_empty() {
+            return Ok(());
+        }
         let (kinds, names): (Vec<i16>, Vec<&str>) = caps.iter().map(cap_key).unzip();
         let rows = tx.query(&self.sql.lock_caps, &[&kinds, &names]).await;
         for row in rows.map_err(&failed)? {
@@ -167,6 +177,34 @@ impl PostgresStore {
             round.allow(cap, row.get::<_, i32>(2).try_into().unwrap_or(0));
         }
         Ok(())
+    }
+
+    /// Locks the rates that stand before the round, in its transaction, and tells it how they stand.
+    async fn lock_rates(&self, tx: &Tx, rates: BTreeSet<Cap>, settings: &Settings, round: &mut Round) -> Result<()> {
+        let failed = failed("looking at rates");
+        let now = self.options.clock.manual();
+        let (kinds, names): (Vec<i16>, Vec<&str>) = rates.iter().map(cap_key).unzip();
+        let rows = tx.query(&self.sql.lock_rates, &[&kinds, &names, &now]).await;
+        let stand: HashMap<Cap, (i64, i64)> = rows.map_err(&failed)?.iter().map(bucket).collect();
+        for of in rates {
+            match (settings.rate(&of), stand.get(&of)) {
+                (Some(rate), Some((full, now))) => round.meter(of, rate, *full, *now),
+                // It has gone meanwhile; so these settings are out of date.
+                _ => round.allow(of, 0),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes how rates stand after a claim.
+    pub(super) async fn move_rates(&self, tx: &Tx, metered: &[(&Cap, i64)]) -> Result<()> {
+        if metered.is_empty() {
+            return Ok(());
+        }
+        let (kinds, names): (Vec<i16>, Vec<&str>) = metered.iter().map(|(of, _)| cap_key(of)).unzip();
+        let full: Vec<i64> = metered.iter().map(|(_, full)| *full).collect();
+        let moved = tx.execute(&self.sql.move_rates, &[&kinds, &names, &full]).await;
+        moved.map(drop).map_err(failed("moving rates on"))
     }
 
     /// Takes what picks say.
@@ -320,6 +358,17 @@ fn pick_of(picks: &[Pick], job: &Claimed) -> Option<usize> {
     picks
         .iter()
         .position(|pick| pick.lane == job.lane && *pick.group == *job.group)
+}
+
+/// A row of `lock_rates.sql` or `rates.sql`: whose rate, when its bucket will be full, and the time.
+pub(super) fn bucket(row: &Row) -> (Cap, (i64, i64)) {
+    let name: String = row.get(1);
+    let of = if row.get::<_, i16>(0) == 0 {
+        Cap::Group(name)
+    } else {
+        Cap::Task(name)
+    };
+    (of, (row.get(2), row.get(3)))
 }
 
 fn cap_key(cap: &Cap) -> (i16, &str) {

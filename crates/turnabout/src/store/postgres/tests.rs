@@ -15,6 +15,7 @@ mod many;
 mod opening;
 mod plans;
 mod pooler;
+mod retention;
 mod schedules;
 mod schema;
 mod snapshot;

@@ -101,7 +101,7 @@ impl PostgresStore {
                     &settle.result,
                     &settle.started,
                     &now,
-                    &!self.options.retention.is_zero(),
+                    &!self.keeps_nothing(),
                 ],
             )
             .await

@@ -84,8 +84,9 @@ pub(super) fn write(tx: &mut Tx<'_>, job: &Live<'_>, change: &Change, report: &L
     if let Some(lane) = job.lane {
         streams::leave(tx, job.stream(lane), job.seq)?;
     }
+    let forgets = change.place == Location::History && tx.keeps_nothing()?;
     match change.place {
-        Location::History if tx.retention.is_zero() => {
+        Location::History if forgets => {
             if tx.is_watched() {
                 tell_last(tx, job, change, report)?;
             }

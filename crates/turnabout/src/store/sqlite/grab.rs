@@ -6,6 +6,7 @@ use super::apply::{self, Left, Live};
 use super::fault::Fault;
 use super::tx::Tx;
 use super::{executors, rows, settings};
+use crate::clock::nanoseconds;
 use crate::error::Error;
 use crate::job::{Claim, Claimed, JobId, Lane};
 use crate::store::grabbed;
@@ -22,7 +23,7 @@ pub(super) fn grab(tx: &mut Tx<'_>, executor: Uuid, number: i64, id: JobId) -> R
         return Ok(None);
     };
     let current = tx.settings()?;
-    if current.group(&job.group).paused || current.task(&job.task).paused {
+    if current.is_paused(&job.queue, &job.group, &job.task) {
         return Ok(None);
     }
     let caps: Vec<_> = settings::caps(&current, &job.group, &job.task).collect();
@@ -31,6 +32,18 @@ pub(super) fn grab(tx: &mut Tx<'_>, executor: Uuid, number: i64, id: JobId) -> R
         if settings::running(tx.connection, cap)? >= limit {
             return Ok(None);
         }
+    }
+    let now = nanoseconds(tx.now);
+    let mut rates = Vec::new();
+    for (of, rate) in current.rates(&job.group, &job.task) {
+        let full = settings::full_at(tx.connection, &of)?;
+        if rate.tokens(full, now) == 0 {
+            return Ok(None);
+        }
+        rates.push((of, rate.after(full, now, 1)));
+    }
+    for (of, full) in &rates {
+        settings::move_rate(tx.connection, of, *full)?;
     }
     for cap in &caps {
         apply::add_to_cap(tx, cap, 1)?;

@@ -33,7 +33,7 @@ impl OwedHooks for SqliteStore {
 
 /// Notes what a change of a job owes to its task, as that has published its hooks.
 pub(super) fn note_change(tx: &mut Tx<'_>, job: &Job, change: &Change) -> Result<(), Fault> {
-    let kept = !tx.retention.is_zero();
+    let kept = !tx.keeps_nothing()?;
     if lifecycle::owes(change, kept).is_empty() {
         return Ok(());
     }
@@ -42,6 +42,13 @@ pub(super) fn note_change(tx: &mut Tx<'_>, job: &Job, change: &Change) -> Result
     };
     let owed = hook::owed(job, change, task.hooks, kept, tx.now);
     note(tx, &owed)
+}
+
+/// Whether a task has a hook.
+pub(super) fn has(tx: &Tx<'_>, task: &str, hook: Hook) -> Result<bool, Fault> {
+    Ok(executors::tasks(tx, Some(task))?
+        .pop()
+        .is_some_and(|task| task.hooks.has(hook)))
 }
 
 pub(super) fn note(tx: &mut Tx<'_>, owed: &[(Hook, Job)]) -> Result<(), Fault> {

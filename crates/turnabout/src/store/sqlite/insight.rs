@@ -15,7 +15,7 @@ use super::tx::Tx;
 use crate::error::Result;
 use crate::job::{JobId, Lane, Reason, State};
 use crate::store::insight::{
-    Backlog, Checkup, ERROR_READ, Ended, FAILURES_READ, Failure, Head, Held, Insight, ReadyPlace,
+    Backlog, Checkup, ERROR_READ, Ended, FAILURES_READ, Failure, Head, Held, HeldBy, Insight, ReadyPlace,
 };
 use crate::store::overview::Whose;
 
@@ -27,6 +27,10 @@ impl Insight for SqliteStore {
 
     async fn held(&self) -> Result<Vec<Held>> {
         self.read("looking at what is held", |tx| held(tx)).await
+    }
+
+    async fn held_by(&self) -> Result<Vec<HeldBy>> {
+        self.read("looking at what is held", |tx| held_by(tx)).await
     }
 
     async fn heads(&self, limit: u32) -> Result<Vec<Head>> {
@@ -81,6 +85,21 @@ fn held(tx: &Tx<'_>) -> Result<Vec<Held>, Fault> {
                 jobs: row.get::<_, i64>(3)? as u64,
                 started: row.get::<_, i64>(4)? as u64,
                 since: row.get::<_, Option<i64>>(5)?.map(moment),
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(held)
+}
+
+fn held_by(tx: &Tx<'_>) -> Result<Vec<HeldBy>, Fault> {
+    let held = tx
+        .connection
+        .prepare_cached(sql!("held_tasks"))?
+        .query_map([], |row| {
+            Ok(HeldBy {
+                task: row.get(0)?,
+                executor: uuid(row, 1)?,
+                jobs: row.get::<_, i64>(2)? as u64,
             })
         })?
         .collect::<Result<_, _>>()?;

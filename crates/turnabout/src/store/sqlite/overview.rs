@@ -44,6 +44,12 @@ impl Overview for SqliteStore {
         self.read("adding up jobs", move |tx| sums(tx, &whose, since)).await
     }
 
+    async fn failed_sums(&self, whose: &Whose) -> Result<Vec<Sum>> {
+        let whose = whose.clone();
+        self.read("adding up failed jobs", move |tx| failed_sums(tx, &whose))
+            .await
+    }
+
     async fn groups(&self, whose: &Whose, after: &str, limit: u32) -> Result<Vec<GroupSum>> {
         let (whose, after) = (whose.clone(), after.to_owned());
         self.read("adding up groups", move |tx| groups(tx, &whose, &after, limit))
@@ -125,21 +131,27 @@ fn executors(tx: &Tx<'_>) -> Result<Vec<Member>, Fault> {
     Ok(members)
 }
 
+fn sum(row: &Row<'_>) -> rusqlite::Result<Sum> {
+    let time = |at: usize| -> rusqlite::Result<Option<Timestamp>> { Ok(row.get::<_, Option<i64>>(at)?.map(moment)) };
+    Ok(Sum {
+        task: row.get(0)?,
+        priority: code(row, 1, Priority::from_code)?,
+        state: code(row, 2, State::from_code)?,
+        jobs: row.get::<_, i64>(3)? as u64,
+        items: row.get::<_, i64>(4)? as u64,
+        attempts: row.get::<_, i64>(5)? as u64,
+        oldest: time(6)?,
+        first_started: time(7)?,
+    })
+}
+
+fn failed_sums(tx: &Tx<'_>, whose: &Whose) -> Result<Vec<Sum>, Fault> {
+    let mut failed = tx.connection.prepare_cached(sql!("sums_failed"))?;
+    let sums = failed.query_map(params![whose.group, whose.owner], sum)?;
+    Ok(sums.collect::<Result<_, _>>()?)
+}
+
 fn sums(tx: &Tx<'_>, whose: &Whose, since: Timestamp) -> Result<Vec<Sum>, Fault> {
-    let sum = |row: &Row<'_>| {
-        let time =
-            |at: usize| -> rusqlite::Result<Option<Timestamp>> { Ok(row.get::<_, Option<i64>>(at)?.map(moment)) };
-        Ok(Sum {
-            task: row.get(0)?,
-            priority: code(row, 1, Priority::from_code)?,
-            state: code(row, 2, State::from_code)?,
-            jobs: row.get::<_, i64>(3)? as u64,
-            items: row.get::<_, i64>(4)? as u64,
-            attempts: row.get::<_, i64>(5)? as u64,
-            oldest: time(6)?,
-            first_started: time(7)?,
-        })
-    };
     let mut sums: Vec<Sum> = tx
         .connection
         .prepare_cached(sql!("sums_live"))?

@@ -7,6 +7,7 @@ use super::fault::Fault;
 use super::rows::{bytes, find, job, micros, moment, uuid};
 use super::settings;
 use super::tx::Tx;
+use crate::clock::nanoseconds;
 use crate::job::{Job, JobId, Reason, State};
 use crate::store::{Counts, Filter, Standpoint};
 
@@ -158,12 +159,20 @@ pub(super) fn standpoint(tx: &mut Tx<'_>, id: JobId) -> Result<Option<Standpoint
         let most = settings::limit(&settings, &cap).unwrap_or(u32::MAX);
         running.push((cap, now, most));
     }
+    let mut rates = Vec::new();
+    for (of, rate) in settings.rates(&job.group, &job.task) {
+        let full = settings::full_at(tx.connection, &of)?;
+        rates.push((of, rate, rate.wait(full, nanoseconds(tx.now))));
+    }
     Ok(Some(Standpoint {
+        rates,
         ahead: ahead(tx, &job)?,
         groups: groups(tx, &job.queue)?,
         running,
         heard: heard(tx, &job)?,
         settings: (settings.group(&job.group), settings.task(&job.task)),
+        queue: settings.queue(&job.queue),
+        global: settings.global,
         job,
     }))
 }

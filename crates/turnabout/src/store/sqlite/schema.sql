@@ -77,12 +77,20 @@ CREATE TABLE feed (
     forgotten INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE global_setting (
+    single    INTEGER NOT NULL PRIMARY KEY CHECK (single = 1),
+    retention TEXT    NOT NULL,
+    paused    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE group_setting (
     "group"     TEXT    NOT NULL PRIMARY KEY,
     weight      INTEGER NOT NULL,
     max_running INTEGER,
     max_unfinished INTEGER,
-    paused      INTEGER NOT NULL
+    paused      INTEGER NOT NULL,
+    retention   TEXT    NOT NULL,
+    rate        TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX limited_groups ON group_setting ("group") WHERE max_unfinished IS NOT NULL;
@@ -241,6 +249,18 @@ CREATE TABLE progress (
     step     TEXT
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE queue_setting (
+    queue  TEXT    NOT NULL PRIMARY KEY,
+    paused INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE rate (
+    kind INTEGER NOT NULL,
+    name TEXT    NOT NULL,
+    full INTEGER NOT NULL,
+    PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE ready (
     stream INTEGER NOT NULL,
     seq    INTEGER NOT NULL,
@@ -338,5 +358,8 @@ CREATE TABLE task (
 CREATE TABLE task_limit (
     task        TEXT    NOT NULL PRIMARY KEY,
     max_running INTEGER,
-    paused      INTEGER NOT NULL
+    paused      INTEGER NOT NULL,
+    retention   TEXT    NOT NULL,
+    max_running_each INTEGER,
+    rate        TEXT
 ) STRICT, WITHOUT ROWID;

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::SqliteStore;
 use super::fault::Fault;
 use super::rows::micros;
 use super::tx::Tx;
 use crate::error::Result;
-use crate::group::{Cap, GroupSettings, Settings, TaskLimits};
+use crate::group::{Cap, GlobalSettings, GroupSettings, QueueSettings, Rate, Settings, TaskLimits};
+use crate::retention::Retention;
 use crate::store::{Configuration, Setting};
 use crate::task::TaskSettings;
 use crate::turn::Charge;
@@ -60,6 +62,8 @@ pub(super) fn read(connection: &Connection, version: i64) -> Result<Settings, Fa
                 max_running: row.get(2)?,
                 paused: row.get(3)?,
                 max_unfinished: row.get(4)?,
+                retention: retention(row, 5)?,
+                rate: rate(row, 6)?,
             };
             Ok((row.get(0)?, settings))
         })?
@@ -70,17 +74,56 @@ pub(super) fn read(connection: &Connection, version: i64) -> Result<Settings, Fa
             let limits = TaskLimits {
                 max_running: row.get(1)?,
                 paused: row.get(2)?,
+                retention: retention(row, 3)?,
+                max_running_each: row.get(4)?,
+                rate: rate(row, 5)?,
             };
             Ok((row.get(0)?, limits))
         })?
         .collect::<Result<_, _>>()?;
-    Ok(Settings { version, groups, tasks })
+    let queues = connection
+        .prepare_cached(sql!("queue_settings"))?
+        .query_map([], |row| Ok((row.get(0)?, QueueSettings { paused: row.get(1)? })))?
+        .collect::<Result<_, _>>()?;
+    let global = connection
+        .prepare_cached(sql!("global_settings"))?
+        .query_row([], |row| {
+            Ok(GlobalSettings {
+                retention: retention(row, 0)?,
+                paused: row.get(1)?,
+            })
+        })?;
+    Ok(Settings {
+        version,
+        groups,
+        tasks,
+        queues,
+        global,
+    })
+}
+
+/// How long something is kept, as it is written.
+fn retention(row: &Row<'_>, at: usize) -> rusqlite::Result<Retention> {
+    let text: String = row.get(at)?;
+    serde_json::from_str(&text).map_err(|e| rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(e)))
+}
+
+/// How often jobs may start, as it is written.
+fn rate(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Rate>> {
+    let text: Option<String> = row.get(at)?;
+    let rate = text.map(|text| text.parse()).transpose();
+    rate.map_err(|e: crate::Error| rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(e)))
+}
+
+/// How it is written.
+fn written(retention: &Retention) -> rusqlite::Result<String> {
+    serde_json::to_string(retention).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
 }
 
 /// Changes a setting. It holds from the next take on, whoever makes it.
 pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
     let connection = tx.connection;
-    let (cap, max_running) = match setting {
+    let (cap, max_running, rated) = match setting {
         Setting::Group(group, settings) => {
             if *settings == GroupSettings::default() {
                 connection.execute(sql!("unset_group"), [group])?;
@@ -92,7 +135,9 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
                         settings.weight,
                         settings.max_running,
                         settings.paused,
-                        settings.max_unfinished
+                        settings.max_unfinished,
+                        written(&settings.retention)?,
+                        settings.rate.map(String::from)
                     ],
                 )?;
             }
@@ -100,22 +145,53 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
             if settings.max_unfinished.is_some() {
                 connection.execute(sql!("limit_group"), [group])?;
             }
-            (Cap::Group(group.clone()), settings.max_running)
+            let cap = Some(Cap::Group(group.clone()));
+            (cap, settings.max_running, settings.rate.is_some())
         }
         Setting::Task(task, limits) => {
             if *limits == TaskLimits::default() {
                 connection.execute(sql!("unset_task"), [task])?;
             } else {
-                connection.execute(sql!("set_task"), params![task, limits.max_running, limits.paused])?;
+                connection.execute(
+                    sql!("set_task"),
+                    params![
+                        task,
+                        limits.max_running,
+                        limits.paused,
+                        written(&limits.retention)?,
+                        limits.max_running_each,
+                        limits.rate.map(String::from)
+                    ],
+                )?;
             }
-            (Cap::Task(task.clone()), limits.max_running)
+            let cap = Some(Cap::Task(task.clone()));
+            (cap, limits.max_running, limits.rate.is_some())
+        }
+        Setting::Queue(queue, settings) => {
+            if *settings == QueueSettings::default() {
+                connection.execute(sql!("unset_queue"), [queue])?;
+            } else {
+                connection.execute(sql!("set_queue"), params![queue, settings.paused])?;
+            }
+            (None, None, false)
+        }
+        Setting::Global(settings) => {
+            let written = params![written(&settings.retention)?, settings.paused];
+            connection.execute(sql!("set_global"), written)?;
+            (None, None, false)
         }
     };
-    let (kind, name) = key(&cap);
-    if max_running.is_some() {
-        connection.execute(sql!("cap_count"), params![kind, name])?;
-    } else {
-        connection.execute(sql!("cap_forget"), params![kind, name])?;
+    if let Some(cap) = cap {
+        let (kind, name) = key(&cap);
+        let sql = if max_running.is_some() {
+            sql!("cap_count")
+        } else {
+            sql!("cap_forget")
+        };
+        connection.execute(sql, params![kind, name])?;
+        if !rated {
+            connection.execute(sql!("rate_forget"), params![kind, name])?;
+        }
     }
     connection.execute(sql!("settings_changed"), [])?;
     tx.all_ready();
@@ -151,6 +227,25 @@ pub(super) fn running(connection: &Connection, cap: &Cap) -> Result<u32, Fault> 
         .query_row(params![kind, name], |row| row.get(0))
         .optional()?;
     Ok(running.unwrap_or(0))
+}
+
+/// When the bucket of a rate will be full.
+pub(super) fn full_at(connection: &Connection, of: &Cap) -> Result<i64, Fault> {
+    let (kind, name) = key(of);
+    let full = connection
+        .prepare_cached(sql!("rate"))?
+        .query_row(params![kind, name], |row| row.get(0))
+        .optional()?;
+    Ok(full.unwrap_or(0))
+}
+
+/// Jobs under a rate were taken: its bucket will be full at that moment.
+pub(super) fn move_rate(connection: &Connection, of: &Cap, full: i64) -> Result<(), Fault> {
+    let (kind, name) = key(of);
+    connection
+        .prepare_cached(sql!("rate_move"))?
+        .execute(params![kind, name, full])?;
+    Ok(())
 }
 
 /// A cap's key in the table.

@@ -85,7 +85,8 @@ pub(super) fn start(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Start]) -> Result<V
 
 pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result<Vec<Settled>, Fault> {
     // Where nothing is capped, most jobs can end without being looked at first.
-    let watched = tx.retention.is_zero() && tx.is_watched();
+    let forgets = tx.keeps_nothing()?;
+    let watched = forgets && tx.is_watched();
     let quick = !watched && !settings::any_cap(&*tx.settings()?);
     let mut forget = Forget::new(tx)?;
     let mut answers = Vec::with_capacity(jobs.len());
@@ -95,12 +96,12 @@ pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result
             continue;
         }
         let ended = quick && job.change.place == Location::History;
-        answers.push(if ended && tx.retention.is_zero() && forget.job(executor, job)? {
+        answers.push(if ended && forgets && forget.job(executor, job)? {
             report::forget(tx, job)?;
             tx.changed(job.id);
             Settled::Done
         } else {
-            settle_one(tx, executor, job, ended && !tx.retention.is_zero())?
+            settle_one(tx, executor, job, ended && !forgets)?
         });
     }
     Ok(answers)
@@ -111,7 +112,8 @@ fn settle_with_hooks(tx: &mut Tx<'_>, executor: Uuid, job: &Settle) -> Result<Se
     let before = rows::find_to_change(tx.connection, job.id)?.filter(|found| !found.ended);
     let settled = settle_one(tx, executor, job, false)?;
     if let Some(found) = before.filter(|_| settled == Settled::Done) {
-        let owed = hook::owed_by(&found.job, job, !tx.retention.is_zero(), tx.now);
+        let kept = !tx.keeps_nothing()?;
+        let owed = hook::owed_by(&found.job, job, kept, tx.now);
         hooks::note(tx, &owed)?;
     }
     Ok(settled)

@@ -8,12 +8,13 @@ use super::peek::Look;
 use super::rows::{bytes, code, meta, moment, optional_code, parent, uuid};
 use super::tx::Tx;
 use super::{apply, executors, settings, streams};
+use crate::clock::nanoseconds;
 use crate::error::Error;
 use crate::group::Cap;
 use crate::job::{Claimed, JobId, Priority, Reason, State};
 use crate::lifecycle::{Change, Event, Policy, Standing, decide};
 use crate::store::{Take, Taken};
-use crate::turn::{Peeked, Pick, Ring, Round, interleave};
+use crate::turn::{Peeked, Pick, Ring, Round, Rounded, interleave};
 
 /// Takes what it can. The memory of turns is moved out of `take`.
 pub(super) fn take(tx: &mut Tx<'_>, take: &mut Take) -> Result<Taken, Fault> {
@@ -30,7 +31,9 @@ pub(super) fn take(tx: &mut Tx<'_>, take: &mut Take) -> Result<Taken, Fault> {
         window: take.turns.window(take.want).max(1),
     };
     let mut peeks = Vec::with_capacity(take.queues.len());
-    for queue in &take.queues {
+    // What is paused as a whole is not even looked into.
+    let open = |queue: &&String| !settings.global.paused && !settings.queue(queue).paused;
+    for queue in take.queues.iter().filter(open) {
         peeks.push(look.peek(tx.connection, queue)?);
     }
     let peeked = Peeked::merge(&ring, peeks);
@@ -51,6 +54,13 @@ pub(super) fn take(tx: &mut Tx<'_>, take: &mut Take) -> Result<Taken, Fault> {
         let most = settings::limit(&settings, cap).unwrap_or(u32::MAX);
         let running = settings::running(tx.connection, cap)?;
         round.allow(cap.clone(), most.saturating_sub(running));
+    }
+
+    for of in round.rates(&settings) {
+        if let Some(rate) = settings.rate(&of) {
+            let full = settings::full_at(tx.connection, &of)?;
+            round.meter(of, rate, full, nanoseconds(tx.now));
+        }
     }
 
     let (mut jobs, mut asked) = (Vec::new(), Vec::new());
@@ -74,10 +84,15 @@ pub(super) fn take(tx: &mut Tx<'_>, take: &mut Take) -> Result<Taken, Fault> {
             apply::add_to_cap(tx, cap, under as i64)?;
         }
     }
+    for (of, full) in round.metered() {
+        settings::move_rate(tx.connection, of, full)?;
+    }
+    let Rounded { turns, found, again } = round.end();
     Ok(Taken {
         jobs: interleave(jobs, &asked),
-        found: round.found,
-        turns: round.end(),
+        found,
+        again,
+        turns,
         settings,
     })
 }

@@ -17,6 +17,7 @@ use crate::turn::{Fairness, Scheme, Turns};
 mod claims;
 mod life;
 mod plans;
+mod retention;
 mod schedules;
 mod standby;
 mod streams;

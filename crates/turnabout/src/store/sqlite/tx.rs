@@ -13,6 +13,7 @@ use super::settings;
 use crate::error::Result;
 use crate::group::Settings;
 use crate::job::{Brief, JobId};
+use crate::retention;
 use crate::store::Signal;
 
 /// What a verb works with: an open transaction, its moment, and what to tell others once it has committed.
@@ -48,6 +49,11 @@ impl Tx<'_> {
         let read = Arc::new(settings::read(self.connection, version)?);
         *self.known = Some(read.clone());
         Ok(read)
+    }
+
+    /// Whether no ended job is kept.
+    pub(super) fn keeps_nothing(&mut self) -> Result<bool, Fault> {
+        Ok(self.retention.is_zero() && retention::keeps_nothing(&*self.settings()?, self.retention))
     }
 
     /// Those who know this task may find something to do now.

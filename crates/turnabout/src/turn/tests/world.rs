@@ -91,7 +91,7 @@ impl World {
     pub(in crate::turn) fn limit(&mut self, task: &str, max_running: u32) {
         let limits = TaskLimits {
             max_running: Some(max_running),
-            paused: false,
+            ..TaskLimits::default()
         };
         self.settings.tasks.insert(task.into(), limits);
     }
@@ -153,7 +153,7 @@ impl World {
         for _ in 0..bound {
             let picks = round.picks();
             if picks.is_empty() {
-                return (jobs, asked, round.end());
+                return (jobs, asked, round.end().turns);
             }
             check_caps(&picks, &round.free);
             let got: Vec<Claimed> = picks.iter().flat_map(|pick| self.pick(pick)).collect();

@@ -7,12 +7,10 @@ use uuid::Uuid;
 
 use super::words::{brief, changed, said, without_seq};
 use super::{Exec, GROUPS, Held, Oracle, QUEUES, TASKS, plain};
-use crate::group::{GroupSettings, TaskLimits};
 use crate::job::{JobId, Meta, Priority, State, When};
 use crate::lifecycle::Event;
 use crate::store::{
-    Configuration as _, Executors as _, Filter, MaxUnfinished, NewJob, Overview as _, Report, Setting, Settle, Settled,
-    Store, Which,
+    Executors as _, Filter, MaxUnfinished, NewJob, Overview as _, Report, Settle, Settled, Store, Which,
 };
 
 impl Oracle {
@@ -37,16 +35,17 @@ impl Oracle {
             90..92 => self.set().await,
             92..96 => self.advance(),
             96..98 => self.pay().await,
+            98 => self.forget().await,
             _ => self.look().await,
         }
     }
 
-    fn pick<T: Copy>(&mut self, among: &[T]) -> T {
+    pub(super) fn pick<T: Copy>(&mut self, among: &[T]) -> T {
         *self.rng.choice(among).expect("something to choose from")
     }
 
     /// True once in `n` times.
-    fn one_in(&mut self, n: u32) -> bool {
+    pub(super) fn one_in(&mut self, n: u32) -> bool {
         self.rng.u32(..n) == 0
     }
 
@@ -349,29 +348,11 @@ impl Oracle {
         self.compare(model, store);
     }
 
-    async fn set(&mut self) {
-        let max_running = if self.rng.bool() { Some(self.rng.u32(..4)) } else { None };
-        let setting = if self.rng.bool() {
-            let group = GroupSettings {
-                weight: self.rng.u32(1..4),
-                max_running,
-                max_unfinished: self.one_in(3).then(|| self.rng.u32(1..20)),
-                paused: self.one_in(8),
-            };
-            Setting::Group(self.pick(&GROUPS).to_owned(), group)
-        } else {
-            let task = TaskLimits {
-                max_running,
-                paused: self.one_in(8),
-            };
-            Setting::Task(self.pick(&TASKS).to_owned(), task)
-        };
-        self.note(format!("set {setting:?}"));
-        self.model.set(setting.clone()).await.expect("the model is set");
-        self.store.set(setting).await.expect("the store is set");
-        let model = self.model.settings().await.expect("the model has settings");
-        let store = self.store.settings().await.expect("the store has settings");
-        self.compare((&model.groups, &model.tasks), (&store.groups, &store.tasks));
+    async fn forget(&mut self) {
+        self.note("forget".to_owned());
+        let model = self.model.forget().await.expect("the model forgets");
+        let store = self.store.forget().await.expect("the store forgets");
+        self.compare(model, store);
     }
 
     fn advance(&mut self) {

@@ -43,8 +43,15 @@ fn unanswered() -> Error {
 fn is_free(settings: &Settings, jobs: &[&NewJob]) -> bool {
     let uncapped = settings.groups.values().all(|s| s.max_running.is_none())
         && settings.tasks.values().all(|s| s.max_running.is_none());
+    // What runs here already, and how rates stand, is looked at by takes.
+    let limited = |job: &&NewJob| {
+        let task = settings.task(&job.task);
+        task.max_running_each.is_some() || task.rate.is_some() || settings.group(&job.group).rate.is_some()
+    };
+    // The queue of a job may be known to the store only.
+    let open = !settings.global.paused && settings.queues.values().all(|queue| !queue.paused);
     let paused = |job: &&NewJob| settings.group(&job.group).paused || settings.task(&job.task).paused;
-    uncapped && !jobs.iter().any(paused)
+    uncapped && open && !jobs.iter().any(|job| paused(job) || limited(job))
 }
 
 impl PostgresStore {
@@ -77,6 +84,7 @@ impl PostgresStore {
                         jobs: taken(row, &jobs, take.number),
                         turns: take.turns,
                         found: true,
+                        again: None,
                         settings,
                     })
                 }

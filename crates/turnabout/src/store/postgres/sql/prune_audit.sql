@@ -3,7 +3,7 @@
 delete from turnabout.audit
 where number in (
     select number from turnabout.audit a
-    where at < $1 and (action not in ('set-group', 'set-task')
+    where at < $1 and (action not in ('set-group', 'set-task', 'set-global')
         or exists (select from turnabout.audit n where n.target = a.target and n.number > a.number))
     order by at limit $2
 )

@@ -12,6 +12,8 @@ cases![
     a_job_whose_day_is_missing_still_ends,
     prune_makes_days_ahead_and_drops_old_ones,
     a_day_with_an_unfinished_job_stays,
+    c33_a_day_whose_last_jobs_ended_after_midnight_goes_as_a_whole,
+    c33_a_day_goes_as_a_whole_when_each_of_its_jobs_is_past_its_own_time,
     a_finish_and_a_detach_do_not_hinder_each_other,
     a_day_that_could_not_be_dropped_goes_the_next_time,
 ];
@@ -143,6 +145,58 @@ async fn a_day_with_an_unfinished_job_stays(place: &Place) {
     clock.advance(11 * DAY);
     assert_eq!(store.prune().await.expect("prune works"), 1);
     assert!(!days(place).await.contains(&"20300101".to_owned()));
+}
+
+async fn c33_a_day_whose_last_jobs_ended_after_midnight_goes_as_a_whole(place: &Place) {
+    let clock = ManualClock::new();
+    let store = open(place, &clock).await;
+    let mut exec = executor(&store, &["work"]).await;
+    add(&store, (0..5).map(|_| dated(&clock)).collect()).await;
+    exec.drain(5).await;
+    clock.advance(Duration::from_mins(24 * 60 - 1));
+    let late = add(&store, vec![dated(&clock)]).await[0];
+    let taken = exec.take_one().await;
+    clock.advance(Duration::from_mins(11));
+    exec.run(&taken, Event::Succeed).await;
+    // Ten days later, when all but one are past their time.
+    clock.advance(9 * DAY + Duration::from_mins(24 * 60 - 5));
+    assert_eq!(
+        store.prune().await.expect("prune works"),
+        0,
+        "they wait for the last one"
+    );
+    assert_eq!(get(&store, late).await.id, late);
+    clock.advance(Duration::from_mins(5));
+    assert_eq!(store.prune().await.expect("prune works"), 6);
+    assert!(!days(place).await.contains(&"20300101".to_owned()));
+}
+
+async fn c33_a_day_goes_as_a_whole_when_each_of_its_jobs_is_past_its_own_time(place: &Place) {
+    let clock = ManualClock::new();
+    let store = open(place, &clock).await;
+    let global = crate::group::GlobalSettings {
+        retention: crate::retention::Retention {
+            failed: Some(20 * DAY),
+            ..crate::retention::Retention::default()
+        },
+        ..crate::group::GlobalSettings::default()
+    };
+    let setting = crate::store::Setting::Global(global);
+    store.set(setting).await.expect("it is set");
+    let mut exec = executor(&store, &["work"]).await;
+    let jobs = add(&store, (0..3).map(|_| dated(&clock)).collect()).await;
+    let taken = exec.take(3).await;
+    exec.run(&taken[0], Event::FailForGood).await;
+    for job in &taken[1..] {
+        exec.run(job, Event::Succeed).await;
+    }
+    clock.advance(12 * DAY);
+    assert_eq!(store.prune().await.expect("prune works"), 2, "one by one: one stays");
+    assert_eq!(store.get(&jobs).await.expect("get works").len(), 1);
+    assert!(days(place).await.contains(&"20300101".to_owned()));
+    clock.advance(9 * DAY);
+    assert_eq!(store.prune().await.expect("prune works"), 1);
+    assert!(!days(place).await.contains(&"20300101".to_owned()), "gone as a whole");
 }
 
 async fn a_finish_and_a_detach_do_not_hinder_each_other(place: &Place) {

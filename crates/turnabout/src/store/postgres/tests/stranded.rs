@@ -16,7 +16,7 @@ use fastrand::Rng;
 use tokio::sync::Barrier;
 
 use super::*;
-use crate::group::{GroupSettings, TaskLimits};
+use crate::group::{GlobalSettings, GroupSettings, QueueSettings, TaskLimits};
 use crate::job::Claimed;
 use crate::lifecycle::Event;
 use crate::store::Settled;

@@ -4,12 +4,13 @@ use std::collections::HashSet;
 
 use super::plans::{Prepared, list, pages, same};
 use super::*;
-use crate::group::GroupSettings;
+use crate::group::{GroupSettings, QueueSettings, TaskLimits};
 use crate::store::Setting;
 
 cases![
     thirty_thousand_unknown_jobs_before_each_group_cost_no_more_than_three_hundred,
     a_hundred_thousand_unknown_task_names_cost_other_groups_nothing,
+    a_hundred_thousand_jobs_behind_a_pause_a_limit_or_a_rate_cost_the_others_nothing,
 ];
 
 /// What a take reads and writes.
@@ -148,4 +149,64 @@ async fn a_hundred_thousand_unknown_task_names_cost_other_groups_nothing(place: 
         }
     }
     takes_what_it_knows(&mut exec).await;
+}
+
+async fn a_hundred_thousand_jobs_behind_a_pause_a_limit_or_a_rate_cost_the_others_nothing(place: &Place) {
+    let store = place.open().await;
+    let client = place.client().await;
+    place.untidied(&client, &TAKEN_FROM).await;
+    let paused = TaskLimits {
+        paused: true,
+        ..TaskLimits::default()
+    };
+    let capped = TaskLimits {
+        max_running: Some(1),
+        ..TaskLimits::default()
+    };
+    let rated = TaskLimits {
+        rate: "1/d".parse().ok(),
+        ..TaskLimits::default()
+    };
+    let asleep = QueueSettings { paused: true };
+    store
+        .set(Setting::Queue("asleep".to_owned(), asleep))
+        .await
+        .expect("set");
+    for (task, limits) in [
+        ("paused", paused),
+        ("capped", capped),
+        ("rated", rated),
+        ("asleep", paused),
+    ] {
+        let mut costs = Vec::new();
+        for (size, each) in [("few", 10), ("many", 10_000)] {
+            let queue = format!("{task}-{size}");
+            // In the same groups, before the others; for the last one, in a queue that is paused.
+            let there = if task == "asleep" { "asleep" } else { &queue };
+            let flood = format!(
+                r#"insert into turnabout.job (id, submitted, lane, queue, "group", task, args)
+                select turnabout.id_at(now()), now(), 1 + n % 2, '{there}', 'g' || g, '{task}', '{{}}'
+                from generate_series(1, {each}) n, generate_series(0, {GROUPS} - 1) g; {ARRIVE}"#
+            );
+            place.run(&client, &flood).await;
+            if task != "asleep" {
+                let mut other = executor_of(&store, &queue, &[task]).await;
+                let setting = |limits| Setting::Task(task.to_owned(), limits);
+                store.set(setting(TaskLimits::default())).await.expect("set");
+                store.set(setting(limits)).await.expect("set");
+                // The only one that may run, runs; held by somebody else.
+                assert!(other.take(1).await.len() <= 1);
+            }
+            let tasks = ["work", task].map(settings).to_vec();
+            let mut exec = Exec::new(store.clone(), Uuid::new_v4(), &[&queue, "asleep"], tasks);
+            exec.register().await;
+            place.run(&client, &known(&queue)).await;
+            costs.push(cost(place, &store, &mut exec, &queue).await);
+            takes_what_it_knows(&mut exec).await;
+        }
+        println!("{task}: pages of reserve and claim: {costs:?}");
+        for (few, many) in costs[0].iter().zip(costs[1]) {
+            assert!(many <= 3 * few, "{task}: {costs:?}");
+        }
+    }
 }

@@ -251,13 +251,15 @@ CREATE TABLE owed (
     job    TEXT    NOT NULL
 ) STRICT;
 
--- What operators set. What is not here has the defaults.
+-- What operators set. What is not here has the defaults. `retention` is JSON: final state -> seconds.
 CREATE TABLE group_setting (
     "group"     TEXT    NOT NULL PRIMARY KEY,
     weight      INTEGER NOT NULL,
     max_running INTEGER,
     max_unfinished INTEGER,
-    paused      INTEGER NOT NULL
+    paused      INTEGER NOT NULL,
+    retention   TEXT    NOT NULL,
+    rate        TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX limited_groups ON group_setting ("group") WHERE max_unfinished IS NOT NULL;
@@ -265,14 +267,40 @@ CREATE INDEX limited_groups ON group_setting ("group") WHERE max_unfinished IS N
 CREATE TABLE task_limit (
     task        TEXT    NOT NULL PRIMARY KEY,
     max_running INTEGER,
-    paused      INTEGER NOT NULL
+    paused      INTEGER NOT NULL,
+    retention   TEXT    NOT NULL,
+    max_running_each INTEGER,
+    rate        TEXT
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE queue_setting (
+    queue  TEXT    NOT NULL PRIMARY KEY,
+    paused INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What holds for everything: one row.
+CREATE TABLE global_setting (
+    single    INTEGER NOT NULL PRIMARY KEY CHECK (single = 1),
+    retention TEXT    NOT NULL,
+    paused    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO global_setting VALUES (1, '{}', 0);
 
 -- How many jobs executors hold, only for the groups (kind 0) and tasks (kind 1) that have a cap.
 CREATE TABLE cap (
     kind    INTEGER NOT NULL,
     name    TEXT    NOT NULL,
     running INTEGER NOT NULL,
+    PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+
+-- When the buckets of rates will be full again, in nanoseconds since 1970: a row for each group (kind 0) or task (kind 1) that
+-- has a rate and of which a job has been taken since.
+CREATE TABLE rate (
+    kind INTEGER NOT NULL,
+    name TEXT    NOT NULL,
+    full INTEGER NOT NULL,
     PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
 

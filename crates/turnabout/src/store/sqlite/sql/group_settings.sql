@@ -1,2 +1,2 @@
 -- What is set for groups. Walks the table: only groups for which something is set are in it.
-SELECT "group", weight, max_running, paused, max_unfinished FROM group_setting
+SELECT "group", weight, max_running, paused, max_unfinished, retention, rate FROM group_setting

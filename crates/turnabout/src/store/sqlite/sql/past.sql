@@ -1,8 +1,14 @@
--- Jobs of tasks that want to know, that ended long ago; with the columns of get_live.sql. Walks `history_by_end`.
-SELECT id, task, "group", owner, queue, priority, state, reason, 0, NULL, seq, NULL, executor, claim, attempts,
-       interruptions, losses, items, submitted, expires, started, finished, parent, unique_key, meta, args, error,
-       result, error_message, error_code, percent, step, subject, prepared,
-       NULL
-FROM job_history
-WHERE id IN (SELECT id FROM job_history WHERE finished <= ?1 ORDER BY finished LIMIT ?2)
-  AND task IN (SELECT name FROM task WHERE hooks & ?3)
+-- Ended jobs that a rule covers and that are past their time, a page of them, in the order in which they ended. Walks
+-- `history_by_end` from where the last look ended. Reads only: those that write wait for nobody who looks.
+-- ?1 and ?2 after this end and id, ?3 up to this end, ?4 the final states; then JSON lists: ?5 groups, ?6 tasks (null: all), ?7
+-- not these groups, ?8 not these tasks; ?9 how many.
+SELECT id, finished
+FROM job_history INDEXED BY history_by_end
+WHERE (finished, id) > (?1, ?2) AND finished <= ?3
+  AND state IN (SELECT value FROM json_each(?4))
+  AND (?5 IS NULL OR "group" IN (SELECT value FROM json_each(?5)))
+  AND (?6 IS NULL OR task IN (SELECT value FROM json_each(?6)))
+  AND "group" NOT IN (SELECT value FROM json_each(?7))
+  AND task NOT IN (SELECT value FROM json_each(?8))
+ORDER BY finished, id
+LIMIT ?9

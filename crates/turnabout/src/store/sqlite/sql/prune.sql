@@ -1,3 +1,3 @@
--- Forgets jobs that ended long ago, some at a time so that other work gets in between. Walks `history_by_end`.
-DELETE FROM job_history
-WHERE id IN (SELECT id FROM job_history WHERE finished <= ?1 ORDER BY finished LIMIT ?2)
+-- Forgets an ended job that is past its time, unless it was restarted since it was looked at. By the primary key.
+-- ?1 id, ?2 when it had ended.
+DELETE FROM job_history WHERE id = ?1 AND finished = ?2

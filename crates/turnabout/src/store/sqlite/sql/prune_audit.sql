@@ -4,7 +4,7 @@ DELETE FROM audit
 WHERE number IN (
     SELECT number FROM audit a INDEXED BY audit_by_time
     WHERE at < ?1
-      AND (action NOT IN ('set-group', 'set-task')
+      AND (action NOT IN ('set-group', 'set-task', 'set-global')
            OR EXISTS (SELECT 1 FROM audit n INDEXED BY audit_by_target WHERE n.target = a.target AND n.number > a.number))
     ORDER BY at
     LIMIT ?2)

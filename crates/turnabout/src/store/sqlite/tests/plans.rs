@@ -57,6 +57,7 @@ async fn no_hot_statement_walks_a_table() {
                         "list_history_of_parent",
                         plan(c, sql!("list_history_of_parent", "list_filter")),
                     ),
+                    ("past", plan(c, sql!("past"))),
                     ("prune", plan(c, sql!("prune"))),
                     ("stream_heads", plan(c, sql!("stream_heads"))),
                     ("ready_of", plan(c, sql!("ready_of"))),

@@ -5,6 +5,7 @@ use rusqlite::StatementStatus;
 
 use super::life::Hand;
 use super::*;
+use crate::group::{QueueSettings, TaskLimits};
 use crate::store::Setting;
 
 /// Every statement of a take.
@@ -101,6 +102,62 @@ async fn a_take_costs_the_same_however_many_paused_groups_have_jobs() {
         let paused: Vec<String> = (0..groups).map(|n| format!("g{n}")).collect();
         let costs = cost(paused.iter().map(|group| job(group, "mail")), &paused).await;
         assert_alike(&costs, &nothing, &format!("{groups} paused groups"));
+    }
+}
+
+/// What takes of mails cost in groups that have so many other jobs before them, of which none may be taken.
+async fn cost_behind(setting: Setting, queue: &str, many: usize) -> Vec<i32> {
+    let store = memory().await;
+    let mut hand = Hand::of(&store).await;
+    let groups = ["a", "m", "z"];
+    let before = (0..many).map(|n| NewJob {
+        queue: Some(queue.to_owned()),
+        ..job(groups[n % 3], "pdf")
+    });
+    submit(&store, before.collect()).await;
+    store.set(setting).await.expect("set");
+    // Whatever may run of them, runs.
+    hand.take(1).await;
+    let wanted = groups.map(|group| (0..9).map(move |_| job(group, "mail")));
+    submit(&store, wanted.into_iter().flatten().collect()).await;
+    steps(&store).await;
+    let mut costs = Vec::new();
+    for want in [1, 1, 2, 3, 7] {
+        hand.forgive();
+        let jobs = hand.take(want).await;
+        assert!(
+            !jobs.is_empty() && jobs.iter().all(|job| job.task == "mail"),
+            "{jobs:?}"
+        );
+        costs.push(steps(&store).await);
+    }
+    costs
+}
+
+#[tokio::test]
+async fn a_take_costs_the_same_however_many_jobs_wait_behind_a_pause_a_limit_or_a_rate() {
+    let task = |limits| Setting::Task("pdf".to_owned(), limits);
+    let none = TaskLimits::default();
+    let paused = TaskLimits { paused: true, ..none };
+    let capped = TaskLimits {
+        max_running: Some(1),
+        ..none
+    };
+    let rated = TaskLimits {
+        rate: "1/d".parse().ok(),
+        ..none
+    };
+    let asleep = Setting::Queue("ocr".to_owned(), QueueSettings { paused: true });
+    for (setting, queue) in [
+        (task(paused), "default"),
+        (task(capped), "default"),
+        (task(rated), "default"),
+        (asleep, "ocr"),
+    ] {
+        let few = cost_behind(setting.clone(), queue, 30).await;
+        let many = cost_behind(setting.clone(), queue, 100_000).await;
+        println!("{setting:?}: {few:?} steps, {many:?} with 100,000 jobs");
+        assert_alike(&many, &few, &format!("100,000 jobs behind {setting:?}"));
     }
 }
 

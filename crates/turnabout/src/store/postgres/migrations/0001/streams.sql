@@ -93,7 +93,7 @@ begin
     opened as (
         insert into turnabout.stream (kind, gen, "group", lane, queue, task, first, last)
         select of_kind, r.gen, w."group", w.lane, w.queue, w.task, w.seq, w.seq from walk w
-        where w.task = any (k.tasks) and not turnabout.is_paused(w."group", w.task)
+        where w.task = any (k.tasks) and not turnabout.is_paused(w.queue, w."group", w.task)
         returning 1
     )
     -- One statement, so that the snapshot is the one by which jobs were seen.
@@ -122,15 +122,17 @@ begin
 end
 $$;
 
--- Whether jobs of a group or of a task are not to be taken.
-create function turnabout.is_paused("group" text, task text) returns boolean language sql stable as $$
-    select exists (select from turnabout.group_setting g where g.name = $1 and g.paused)
-        or exists (select from turnabout.task_limit t where t.name = $2 and t.paused)
+-- Whether jobs of a queue, of a group or of a task are not to be taken, or none at all.
+create function turnabout.is_paused(queue text, "group" text, task text) returns boolean language sql stable as $$
+    select exists (select from turnabout.settings s where s.paused)
+        or exists (select from turnabout.queue_setting q where q.name = $1 and q.paused)
+        or exists (select from turnabout.group_setting g where g.name = $2 and g.paused)
+        or exists (select from turnabout.task_limit t where t.name = $3 and t.paused)
 $$;
 
--- Announces all ready jobs of a group, or of a task, which are paused no longer. The caller has locked all kinds, so that none
+-- Announces all ready jobs of a queue, of a group or of a task, which are paused no longer (null: of any). The caller has locked all kinds, so that none
 -- of them files an arrival as paused after this has looked for jobs. Steps through job_ready.
-create function turnabout.announce(of_group text, of_task text) returns void language sql
+create function turnabout.announce(of_queue text, of_group text, of_task text) returns void language sql
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
     insert into turnabout.arrival (queue, "group", lane, task, first)
     with recursive walk as (
@@ -141,7 +143,7 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off s
                 and "group" >= coalesce(of_group, '')
             order by "group", lane, task, seq limit 1
         ) j
-        where of_group is null or j."group" = of_group
+        where (of_queue is null or q.name = of_queue) and (of_group is null or j."group" = of_group)
         union all
         select w.queue, j."group", j.lane, j.task, j.seq
         from walk w cross join lateral (

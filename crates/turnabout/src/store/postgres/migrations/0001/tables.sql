@@ -221,14 +221,22 @@ create table turnabout.owed (
 );
 
 -- What operators set. `version` grows with every change, so that a take notices.
-create table turnabout.settings (single boolean primary key default true check (single), version bigint not null);
+-- `retention` is JSON: final state -> seconds. Here it is what holds for everything.
+create table turnabout.settings (
+    single    boolean primary key default true check (single),
+    version   bigint not null,
+    retention text not null default '{}',
+    paused    boolean not null default false
+);
 insert into turnabout.settings values (true, 0);
 create table turnabout.group_setting (
     name        text collate "C" primary key,
     weight      integer not null,
     max_running integer,
     paused      boolean not null,
-    max_unfinished integer
+    max_unfinished integer,
+    retention   text not null default '{}',
+    rate        text
 );
 create index group_limited on turnabout.group_setting (name) where max_unfinished is not null;
 create index group_weighted on turnabout.group_setting (name) where weight > 1;
@@ -236,7 +244,14 @@ create index group_paused on turnabout.group_setting (name) where paused;
 create table turnabout.task_limit (
     name        text collate "C" primary key,
     max_running integer,
-    paused      boolean not null
+    paused      boolean not null,
+    retention   text not null default '{}',
+    max_running_each integer,
+    rate        text
+);
+create table turnabout.queue_setting (
+    name   text collate "C" primary key,
+    paused boolean not null
 );
 -- How many jobs of a capped group or task are held: a row only for what is capped.
 create table turnabout.cap (
@@ -244,6 +259,15 @@ create table turnabout.cap (
     name    text collate "C" not null,
     allowed integer not null,
     running integer not null,
+    primary key (kind, name)
+) with (fillfactor = 50);
+
+-- When the bucket of a rate will be full again, in nanoseconds since 1970: a row for each group or task that has a rate. Claims
+-- of their jobs lock it, and nobody else does.
+create table turnabout.rate (
+    kind   smallint not null,                -- 0 group, 1 task
+    name   text collate "C" not null,
+    "full" bigint not null,
     primary key (kind, name)
 ) with (fillfactor = 50);
 

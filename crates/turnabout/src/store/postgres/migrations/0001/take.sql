@@ -117,7 +117,7 @@ begin
     was := r;
     select s.version into version from turnabout.settings s;
     if version <> r.version then
-        delete from turnabout.stream s where s.kind = r.kind and s.gen = r.gen and turnabout.is_paused(s."group", s.task);
+        delete from turnabout.stream s where s.kind = r.kind and s.gen = r.gen and turnabout.is_paused(s.queue, s."group", s.task);
         r.version := version;
     end if;
 
@@ -135,6 +135,8 @@ begin
         where f.first is not null and f.queue = any (k.queues) and f.task = any (k.tasks)
             and (select g.paused from turnabout.group_setting g where g.name = f."group") is not true
             and (select t.paused from turnabout.task_limit t where t.name = f.task) is not true
+            and f.queue <> all (array(select q.name from turnabout.queue_setting q where q.paused))
+            and not (select x.paused from turnabout.settings x)
         group by f."group", f.lane, f.queue, f.task
         on conflict (kind, gen, "group", lane, queue, task) do update set first = excluded.first
             where s.first > excluded.first

@@ -244,7 +244,7 @@ fn changing(sql: &Sql, about: &About<'_>) -> Vec<Prepared> {
         Prepared::hot("lock_expired", &sql.lock_expired, format!("null, {BATCH}, 0")),
         Prepared::alone("next_due", &sql.next_due, "null".to_owned()),
         Prepared::hot("lock_due", &sql.lock_due, format!("null, {BATCH}")),
-        Prepared::hot("announce", &sql.announce, "'g0001', null".to_owned()),
+        Prepared::hot("announce", &sql.announce, "null, 'g0001', null".to_owned()),
         Prepared::hot("lock_live", &sql.lock, held.clone()),
         Prepared::hot("request_cancel", &sql.request_cancel, held),
         Prepared::hot("lock_ended", &sql.lock_ended, ended.clone()),

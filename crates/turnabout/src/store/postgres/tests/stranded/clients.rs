@@ -207,21 +207,35 @@ pub(super) async fn operate(run: Arc<Run>, store: Arc<PostgresStore>, worn: bool
         let setting = Setting::Task(task.to_owned(), TaskLimits::default());
         store.set(setting).await.expect("it is resumed");
     }
+    for setting in [
+        Setting::Queue("default".to_owned(), QueueSettings::default()),
+        Setting::Global(GlobalSettings::default()),
+    ] {
+        store.set(setting).await.expect("it is resumed");
+    }
 }
 
 async fn set_paused(store: &PostgresStore, rng: &mut Rng, paused: bool) {
-    let setting = if rng.u8(..4) == 0 {
-        let limits = TaskLimits {
+    let setting = match rng.u8(..12) {
+        0 | 1 => Setting::Queue("default".to_owned(), QueueSettings { paused }),
+        2 => Setting::Global(GlobalSettings {
             paused,
-            ..TaskLimits::default()
-        };
-        Setting::Task("mail".to_owned(), limits)
-    } else {
-        let settings = GroupSettings {
-            paused,
-            ..GroupSettings::default()
-        };
-        Setting::Group(GROUPS[rng.usize(..GROUPS.len())].to_owned(), settings)
+            ..GlobalSettings::default()
+        }),
+        3 | 4 => {
+            let limits = TaskLimits {
+                paused,
+                ..TaskLimits::default()
+            };
+            Setting::Task("mail".to_owned(), limits)
+        }
+        _ => {
+            let settings = GroupSettings {
+                paused,
+                ..GroupSettings::default()
+            };
+            Setting::Group(GROUPS[rng.usize(..GROUPS.len())].to_owned(), settings)
+        }
     };
     store.set(setting).await.expect("it is set");
 }

@@ -6,7 +6,7 @@ from turnabout.kind k join ring r on r.kind = k.id
 join turnabout.job j on j.queue = any (k.queues) and j.task = any (k.tasks)
 where exists (select from turnabout.executor e where e.kind = k.id)
     and j.executor is null and j.due is null and j.started is null
-    and not turnabout.is_paused(j."group", j.task)
+    and not turnabout.is_paused(j.queue, j."group", j.task)
     and not exists (
         select from turnabout.stream s
         where s.kind = k.id and s.gen = r.gen and s."group" = j."group" and s.lane = j.lane and s.queue = j.queue

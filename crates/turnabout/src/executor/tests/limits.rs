@@ -1,0 +1,159 @@
+//! Limits as handlers see them: never more at a time, never more often, and no executor that spins meanwhile.
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+use super::counting::Counting;
+use super::*;
+use crate::group::Rate;
+use crate::store::conformance::cases;
+
+cases![
+    c58_limits_over_all_and_on_each_executor_are_never_exceeded_and_used_in_full,
+    a_rate_lets_handlers_start_one_by_one_and_wakes_the_executor_for_it,
+    an_executor_whose_jobs_wait_for_a_limit_makes_few_calls,
+];
+
+/// How many handlers run, and how many ran at once at the most.
+#[derive(Default)]
+struct Gauge {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Gauge {
+    fn up(&self) {
+        self.most.fetch_max(self.now.fetch_add(1, SeqCst) + 1, SeqCst);
+    }
+
+    fn down(&self) {
+        self.now.fetch_sub(1, SeqCst);
+    }
+}
+
+/// The gauge of all executors, and that of one.
+type Gauges = (Arc<Gauge>, Arc<Gauge>);
+
+async fn measured(cx: Context<Gauges>, _: Echo) -> TaskResult {
+    let (all, here) = cx.state();
+    all.up();
+    here.up();
+    // Long enough that others could come in between, if they may.
+    tokio::time::sleep(Duration::from_millis(3)).await;
+    all.down();
+    here.down();
+    Ok(())
+}
+
+/// Runs jobs of three groups by three executors of four slots, one of which is replaced meanwhile. Says how many ran at once at the
+/// most: over all, and on any one executor.
+async fn at_once(world: &World, jobs: &Jobs, count: usize) -> (usize, usize) {
+    let all = Arc::new(Gauge::default());
+    let each = Mutex::new(Vec::new());
+    let start = async || {
+        let here = Arc::new(Gauge::default());
+        each.lock().expect("no panic").push(Arc::clone(&here));
+        let executor = Executor::new(jobs)
+            .state((Arc::clone(&all), here))
+            .task(measured)
+            .slots(4);
+        executor.start().await.expect("it starts")
+    };
+    let mut executors = vec![start().await, start().await];
+    let submitted = (0..count).map(|i| Submission::new(Echo(i.to_string())).group(["a", "b", "c"][i % 3]));
+    let ids: Vec<JobId> = (jobs.submit_all(submitted).await.into_iter())
+        .map(|one| one.expect("submitted").id)
+        .collect();
+    executors.push(start().await);
+    ended(jobs, ids[count / 4]).await;
+    executors.remove(0).shutdown(Duration::from_secs(30)).await;
+    executors.push(start().await);
+    for id in ids {
+        ended(jobs, id).await;
+    }
+    for executor in executors {
+        executor.shutdown(Duration::ZERO).await;
+    }
+    assert_eq!(world.store.counts().await.expect("counted").ready, 0);
+    let each = each.lock().expect("no panic");
+    let most = each.iter().map(|gauge| gauge.most.load(SeqCst)).max();
+    (all.most.load(SeqCst), most.unwrap_or(0))
+}
+
+async fn c58_limits_over_all_and_on_each_executor_are_never_exceeded_and_used_in_full(world: &World) {
+    let jobs = jobs_of(world);
+    jobs.task_limits("echo").max_running(Some(3)).await.expect("it is set");
+    assert_eq!(at_once(world, &jobs, 60).await.0, 3);
+    let limits = jobs.task_limits("echo").max_running(None).max_running_each(Some(2));
+    limits.await.expect("it is set");
+    let (all, each) = at_once(world, &jobs, 60).await;
+    assert!(each == 2 && all <= 6, "{each} on one executor, {all} over all");
+    jobs.task_limits("echo")
+        .max_running_each(None)
+        .await
+        .expect("it is set");
+    for group in ["a", "b", "c"] {
+        jobs.group(group).max_running(Some(1)).await.expect("it is set");
+    }
+    assert!(at_once(world, &jobs, 60).await.0 <= 3);
+}
+
+async fn told(cx: Context<mpsc::UnboundedSender<JobId>>, _: Echo) -> TaskResult {
+    let _ = cx.state().send(cx.job());
+    Ok(())
+}
+
+async fn a_rate_lets_handlers_start_one_by_one_and_wakes_the_executor_for_it(world: &World) {
+    let jobs = jobs_of(world);
+    let rate: Rate = "10/s burst 2".parse().expect("a rate");
+    jobs.task_limits("echo").rate(Some(rate)).await.expect("it is set");
+    let (sender, mut began) = mpsc::unbounded_channel();
+    let executor = Executor::new(&jobs).state(sender).task(told).slots(4);
+    let executor = executor.start().await.expect("it starts");
+    let many = (0..6).map(|i| Submission::new(Echo(i.to_string())));
+    let ids: Vec<JobId> = (jobs.submit_all(many).await.into_iter())
+        .map(|one| one.expect("submitted").id)
+        .collect();
+    let mut next = 0;
+    for expected in [2, 1, 1, 0, 2] {
+        for _ in 0..expected {
+            assert_eq!(within(began.recv()).await, Some(ids[next]));
+            ended(&jobs, ids[next]).await;
+            next += 1;
+        }
+        executor.drained().await.expect("drained");
+        assert!(began.try_recv().is_err(), "one too many after {next}");
+        // The executor is woken by the clock, and by nobody else.
+        world.advance(Duration::from_millis(if next == 4 { 50 } else { 100 }));
+        if next == 4 && expected == 0 {
+            world.advance(Duration::from_millis(150));
+        }
+    }
+    executor.shutdown(Duration::ZERO).await;
+}
+
+/// Without waiting for it in real time, this could only be believed.
+async fn an_executor_whose_jobs_wait_for_a_limit_makes_few_calls(world: &World) {
+    let store = Counting::new(&world.store);
+    let jobs = Jobs::on(store.clone());
+    for set in [
+        jobs.task_limits("play").max_running_each(Some(1)),
+        jobs.task_limits("play").max_running_each(None).max_running(Some(1)),
+        jobs.task_limits("play").max_running(None).rate("1/h".parse().ok()),
+    ] {
+        set.await.expect("it is set");
+        let (stage, mut seats) = stage();
+        let executor = player(&jobs, stage, 4).await;
+        let many = (0..20).map(|i| Submission::new(Play(i.to_string())).group(["a", "b"][i % 2]));
+        assert!(jobs.submit_all(many).await.iter().all(Result::is_ok));
+        seats.next().await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        store.calls();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let calls = store.calls();
+        let looks = ["take", "stand_by"].map(|call| calls.get(call).copied().unwrap_or(0));
+        assert!(looks.iter().sum::<u32>() <= 8, "{calls:?}");
+        assert!(seats.began.try_recv().is_err(), "only one may run");
+        executor.shutdown(Duration::ZERO).await;
+    }
+}

@@ -1,0 +1,2 @@
+-- Sets what holds for everything. One row; who comes last is right.
+UPDATE global_setting SET retention = ?1, paused = ?2

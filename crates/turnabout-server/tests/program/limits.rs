@@ -170,23 +170,19 @@ pub(crate) fn what_is_set_for_a_task_is_told_and_changed_over_http(place: &Place
     api.get("/api/v1/tasks/never").problem(404, "not-found");
 
     let kept = json!({ "success_seconds": null, "failed_seconds": null, "cancelled_seconds": null });
-    let set = api.patch("/api/v1/tasks/sleep", &json!({ "max_running": 3 })).with(200);
-    assert_eq!(
-        set,
-        json!({ "task": "sleep", "max_running": 3, "paused": false, "published": true, "retention": kept })
-    );
-    let set = api.patch("/api/v1/tasks/sleep", &json!({ "paused": true })).with(200);
-    assert_eq!(
-        set,
-        json!({ "task": "sleep", "max_running": 3, "paused": true, "published": true, "retention": kept })
-    );
-    let set = api
-        .patch("/api/v1/tasks/sleep", &json!({ "max_running": null }))
-        .with(200);
-    assert_eq!(
-        set,
-        json!({ "task": "sleep", "max_running": null, "paused": true, "published": true, "retention": kept })
-    );
+    let mut told = json!({
+        "task": "sleep", "published": true, "paused": false, "retention": kept,
+        "max_running": null, "max_running_each": null, "rate": null,
+    });
+    for (name, value) in [
+        ("max_running", json!(3)),
+        ("paused", json!(true)),
+        ("max_running", Value::Null),
+    ] {
+        let set = api.patch("/api/v1/tasks/sleep", &json!({ name: value })).with(200);
+        told[name] = value;
+        assert_eq!(set, told);
+    }
     assert_eq!(api.get("/api/v1/tasks/sleep").with(200)["paused"], true);
     // One that nobody knows yet: it is said, and listed, so that it can be undone.
     let set = api.patch("/api/v1/tasks/later", &json!({ "paused": true })).with(200);

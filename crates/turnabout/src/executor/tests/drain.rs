@@ -91,11 +91,15 @@ struct Gauge {
 
 async fn a_cap_holds_and_a_freed_place_wakes_someone(world: &World) {
     async fn measured(cx: Context<Arc<Gauge>>, _: Echo) -> TaskResult {
-        let running = cx.state().running.fetch_add(1, Relaxed) + 1;
-        cx.state().most.fetch_max(running, Relaxed);
-        // Longer than it takes to hand over the next one, so that both places are seen in use.
+        let gauge = cx.state();
+        let running = gauge.running.fetch_add(1, Relaxed) + 1;
+        gauge.most.fetch_max(running, Relaxed);
+        // The first one waits for the second, so that both places are seen in use.
+        while gauge.most.load(Relaxed) < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         tokio::time::sleep(Duration::from_millis(3)).await;
-        cx.state().running.fetch_sub(1, Relaxed);
+        gauge.running.fetch_sub(1, Relaxed);
         Ok(())
     }
     let jobs = jobs_of(world);

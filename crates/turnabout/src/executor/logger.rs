@@ -60,7 +60,8 @@ impl Logger {
 /// Stores what the handlers of these jobs, which have ended, wrote last. Waits out an outage: the end of the job comes
 /// after its log.
 pub(super) async fn finish(life: &Life, ended: impl Iterator<Item = &Arc<Held>>) {
-    let held: Vec<Arc<Held>> = ended.filter(|held| held.has_lines()).map(Arc::clone).collect();
+    // Also those without lines now: theirs may be on their way, and come back if the store fails.
+    let held: Vec<Arc<Held>> = ended.filter(|held| held.written().is_some()).map(Arc::clone).collect();
     if held.is_empty() {
         return;
     }
@@ -80,6 +81,9 @@ async fn write(life: &Life, held: &[Arc<Held>]) -> Result<()> {
     // One at a time: lines that are on their way must arrive before later ones are taken.
     let _turn = life.log_turn.lock().await;
     let mut waiting: Vec<&Arc<Held>> = held.iter().filter(|held| held.has_lines()).collect();
+    if waiting.is_empty() {
+        return Ok(());
+    }
     let done = follow(life, &waiting).await;
     while done.is_ok() && !waiting.is_empty() {
         let mut taken: Vec<(&Arc<Held>, Taken)> = Vec::new();

@@ -121,3 +121,9 @@ export function sentence(text) {
   const first = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(first) ? first : `${first}.`;
 }
+
+/**
+ * Of what someone has said in a dialog, only what differs from what they were shown: the rest may have been set by others meanwhile.
+ * @param {object} shown @param {Record<string, unknown>} said
+ */
+export const changed = (shown, said) => Object.fromEntries(Object.entries(said).filter(([name, value]) => value !== /** @type {Record<string, unknown>} */ (shown)[name]));

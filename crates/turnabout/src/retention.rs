@@ -1,7 +1,7 @@
 //! PURE: how long ended jobs are kept, by how they ended, whose they are and what they did.
 //!
 //! The most specific setting wins: the group's for that final state, then the task's, then the one for all jobs, then the
-//! retention that the store was opened with. [`kept`] is that rule for one job; [`rules`] is the same rule turned round, for
+//! retention that the store was opened with. [`kept`] is that rule for one job; `rules` is the same rule turned round, for
 //! stores that look for what is past its time. A test compares the two.
 //!
 //! What goes "at once" can still be read for [`LEAST`], so that whoever waits for a job, or follows it, learns how it ended.

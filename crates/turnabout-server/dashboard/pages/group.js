@@ -2,7 +2,7 @@
 
 import { h, redraw } from "../view.js";
 import { get, maybe, part, send } from "../api.js";
-import { ask, attempt } from "../dialog.js";
+import { ask, attempt, changed } from "../dialog.js";
 import { term } from "../filter.js";
 import { ago, brief, count, duration, kept, percent } from "../format.js";
 import { Search } from "../search.js";
@@ -32,8 +32,9 @@ export async function edit(name, after) {
   });
   if (!said) return;
   const number = (/** @type {string | undefined} */ text) => (text ? Number(text) : null);
-  await attempt(() => send("PATCH", `groups/${part(name)}`, { weight: Number(said.weight), max_running: number(said.running),
-    max_unfinished: number(said.unfinished), paused: said.paused === "true" }), `${name} is set.`);
+  const set = changed(group, { weight: Number(said.weight), max_running: number(said.running), max_unfinished: number(said.unfinished),
+    paused: said.paused === "true" });
+  await attempt(() => send("PATCH", `groups/${part(name)}`, set), `${name} is set.`);
   after();
 }
 

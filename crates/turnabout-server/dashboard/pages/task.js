@@ -2,7 +2,7 @@
 
 import { h } from "../view.js";
 import { get, maybe, part, send } from "../api.js";
-import { ask, attempt } from "../dialog.js";
+import { ask, attempt, changed } from "../dialog.js";
 import { term } from "../filter.js";
 import { age, ago, count, duration, kept } from "../format.js";
 import { mayChange, mayOperate } from "../session.js";
@@ -25,8 +25,8 @@ export async function edit(task, after) {
     ],
   });
   if (!said) return;
-  await attempt(() => send("PATCH", `tasks/${part(task.task)}`, { max_running: said.max === "" ? null : Number(said.max), paused: said.paused === "true" }),
-    `${task.task} is set.`);
+  const set = changed(task, { max_running: said.max === "" ? null : Number(said.max), paused: said.paused === "true" });
+  await attempt(() => send("PATCH", `tasks/${part(task.task)}`, set), `${task.task} is set.`);
   after();
 }
 

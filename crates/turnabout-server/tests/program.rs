@@ -124,6 +124,7 @@ on_both_stores! {
     endpoints::numbers_keep_their_digits,
     endpoints::jobs_are_listed_counted_and_changed_by_filter,
     endpoints::the_whole_is_seen_at_a_glance,
+    limits::jobs_of_one_key_start_only_so_often,
     limits::what_is_set_for_a_group_is_told_and_changed_over_http,
     limits::what_is_set_for_a_task_is_told_and_changed_over_http,
     limits::what_cannot_be_set_is_refused_and_changes_nothing,

@@ -1,6 +1,7 @@
 //! What operators set for groups, tasks, queues and everything: weights, caps, pauses, how long ended jobs are kept. It acts at
 //! once on jobs already there.
 
+mod key;
 mod rate;
 
 use std::collections::HashMap;
@@ -10,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::retention::Retention;
 
+pub(crate) use key::Admissions;
+pub use key::KeyRate;
 pub use rate::Rate;
 
 /// What is set for a group.

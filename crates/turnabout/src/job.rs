@@ -15,6 +15,7 @@ mod attempt;
 mod brief;
 mod id;
 mod public;
+mod rated;
 mod restartable;
 mod states;
 mod when;
@@ -25,6 +26,7 @@ pub use brief::Brief;
 pub use id::JobId;
 pub use public::PUBLIC;
 pub(crate) use public::written as public_text;
+pub use rated::RATE;
 pub use restartable::RESTARTABLE;
 #[cfg(feature = "postgres")]
 pub(crate) use when::LONGEST;
@@ -157,6 +159,8 @@ coded! {
         Snoozed = 9 "snoozed",
         /// Its executor gave it back without having started it.
         Released = 10 "released",
+        /// The rate of its key let no further job start.
+        RateLimited = 11 "rate-limited",
     }
 }
 

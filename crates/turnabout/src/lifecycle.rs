@@ -106,6 +106,8 @@ pub enum Event {
     Interrupt,
     /// Its executor gives it back, not started.
     Release,
+    /// The same, because of a rate: it comes back after so long, and then goes first.
+    PutOff(Duration),
     /// Its executor fell silent.
     Lose,
     /// Its due time has come.
@@ -208,11 +210,14 @@ pub fn decide(job: &Standing, event: &Event, policy: &Policy, jitter: f64) -> Re
         }),
 
         // Whatever comes next for a job that is being cancelled, it ends cancelled.
-        (S::Scheduled, E::Release | E::Lose) | (S::Running, _) if job.cancelling && ends_attempt(event) => {
+        (S::Scheduled, E::Release | E::PutOff(_) | E::Lose) | (S::Running, _)
+            if job.cancelling && ends_attempt(event) =>
+        {
             Ok(ended(job, S::Cancelled, Reason::CancelRequested))
         }
 
         (S::Scheduled, E::Release) => Ok(ready(job, S::Waiting, Reason::Released)),
+        (S::Scheduled, E::PutOff(delay)) => Ok(parked(job, S::Waiting, Reason::RateLimited, *delay)),
         // Not started as far as the store knows, so no attempt counts. But it may have been: the loss is remembered, and
         // the next start will be recorded first. (A job that kills its executor at once would circle for ever.)
         (S::Scheduled, E::Lose) => Ok(Change {
@@ -327,7 +332,10 @@ pub fn attempt_number(job: &Standing) -> u32 {
 /// attempts. A snooze is none (nothing was wrong, and there may be any number of them).
 pub fn attempt_to_keep(change: &Change) -> Option<u32> {
     let again = matches!(change.place, Location::Ready(_) | Location::Parked(_));
-    let attempted = !matches!(change.reason, None | Some(Reason::Released | Reason::Snoozed));
+    let attempted = !matches!(
+        change.reason,
+        None | Some(Reason::Released | Reason::RateLimited | Reason::Snoozed)
+    );
     (again && attempted).then(|| attempt_number(&change.standing()))
 }
 
@@ -343,13 +351,14 @@ fn ends_attempt(event: &Event) -> bool {
             | E::TimeOut
             | E::Interrupt
             | E::Release
+            | E::PutOff(_)
             | E::Lose
     )
 }
 
-/// The lane of a job that becomes ready: one that has been tried before goes first.
+/// The lane of a job that becomes ready: one that has been tried before goes first, and so does one whose turn a rate put off.
 fn lane(job: &Standing) -> Lane {
-    if job.attempts > 0 {
+    if job.attempts > 0 || job.reason == Some(Reason::RateLimited) {
         Lane::Retry
     } else {
         job.priority.into()

@@ -34,6 +34,7 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::error::Result;
+use crate::group::KeyRate;
 use crate::hook::Hooks;
 #[cfg(feature = "postgres")]
 pub(crate) use crate::job::LONGEST;
@@ -119,6 +120,10 @@ pub trait Store:
 
     /// Hands a parked job to an executor before it is due, if nobody holds it and no cap or pause stands in the way.
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>>;
+
+    /// Whether a job with this key may start now, by the rate of the key: `None`, and the start counts. If not, for how long to
+    /// put it off. `back`: it was put off before.
+    async fn admit(&self, rate: &KeyRate, back: bool) -> Result<Option<Duration>>;
 
     /// Marks held jobs as running. Returns those that are no longer held by that claim or are being cancelled; jobs that
     /// have ended meanwhile by this very claim are passed over.

@@ -13,7 +13,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::job::{JobId, Meta, PUBLIC, Priority, RESTARTABLE, When, public_text};
+use crate::group::{KeyRate, Rate};
+use crate::job::{JobId, Meta, PUBLIC, Priority, RATE, RESTARTABLE, When, public_text};
 use crate::jobs::Jobs;
 use crate::store::{MaxUnfinished, NewJob, Submitted};
 use crate::task::{Args, Task};
@@ -60,6 +61,7 @@ pub struct Submission {
     parent: Option<JobId>,
     /// `None`: as the task says.
     restartable: Option<bool>,
+    rate: Option<KeyRate>,
     /// How long it may wait, as its task says.
     patience: Option<Duration>,
 }
@@ -102,6 +104,9 @@ settings! {
     fn expires(when: impl Into<When>) |s| s.expires = when.into();
     /// Whether the job may run a second time, where its task says otherwise. `false`: at most once, whatever happens.
     fn restartable(restartable: bool) |s| s.restartable = Some(restartable);
+    /// Jobs with the same key start no more often than this, over all executors, groups and tasks. Those over the rate are put
+    /// off, each until a time of its own. Where jobs of one key say different rates, each is held to its own.
+    fn rate(key: impl Into<String>, rate: Rate) |s| s.rate = Some(KeyRate::new(key, rate));
     /// While an unfinished job of this group and task has the same key, that job is returned instead of a new one.
     fn unique(key: impl Into<String>) |s| s.unique = Some(key.into());
     /// How many units of work the job holds.
@@ -155,6 +160,7 @@ impl Submission {
             public: None,
             parent: None,
             restartable: None,
+            rate: None,
             patience: None,
         }
     }
@@ -168,6 +174,7 @@ impl Submission {
         // What the parent shows of itself is not the child's.
         self.meta.remove(PUBLIC);
         self.meta.remove(RESTARTABLE);
+        self.meta.remove(RATE);
         self
     }
 
@@ -226,6 +233,10 @@ impl Submission {
         }
         if let Some(restartable) = self.restartable {
             entries.insert(RESTARTABLE.to_owned(), restartable.to_string());
+        }
+        if let Some(rate) = &self.rate {
+            name("rate key", &rate.key)?;
+            entries.insert(RATE.to_owned(), rate.to_string());
         }
         meta(&entries)?;
         let items = self.items.unwrap_or(1);

@@ -53,6 +53,9 @@ pub(crate) struct Submit {
     /// Whether it may run a second time, where its task says otherwise: `true` or `false` (at most once, whatever happens)
     #[arg(long, value_name = "BOOL")]
     restartable: Option<bool>,
+    /// Jobs with the same key start no more often than this: `10/m for KEY`, `100/s burst 20 for KEY`
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
     /// While an unfinished job of the group and task has this key, that one is meant
     #[arg(long, value_name = "KEY")]
     unique: Option<String>,
@@ -139,6 +142,7 @@ impl Submit {
             ("owner", &self.owner),
             ("subject", &self.subject),
             ("unique", &self.unique),
+            ("rate", &self.rate),
             ("queue", &self.queue),
         ];
         for (name, value) in texts {

@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::OwnedSemaphorePermit;
@@ -18,7 +19,8 @@ use super::transaction;
 use crate::clock::until;
 use crate::context::Core;
 use crate::error::panic_message;
-use crate::job::Described;
+use crate::group::KeyRate;
+use crate::job::{Described, Lane};
 use crate::lifecycle::{Event, is_last_attempt, must_record_start};
 use crate::store::{Settled, Start};
 use crate::task::{Failure, TaskError, TaskResult, Verdict};
@@ -53,9 +55,13 @@ pub(super) async fn run(life: &Life, held: Arc<Held>, seat: &Weak<OwnedSemaphore
     // A task that we do not know is never given to us.
     let tasks = life.plan.tasks();
     let task = tasks.registry.get(&held.job.task);
-    let started = match task {
-        Some(task) => start(life, &held, task).await.map(|open| (task, open)),
+    let delay = match held.job.rate() {
+        Some(rate) => put_off(life, &held, &rate).await,
         None => None,
+    };
+    let started = match task {
+        Some(task) if delay.is_none() => start(life, &held, task).await.map(|open| (task, open)),
+        _ => None,
     };
     let ending = match started {
         Some((task, open)) => {
@@ -66,8 +72,11 @@ pub(super) async fn run(life: &Life, held: Arc<Held>, seat: &Weak<OwnedSemaphore
                 None => return,
             }
         }
-        // Cancelled before it began.
-        None => Ending::not_started(held),
+        None => match delay {
+            Some(delay) => Ending::put_off(held, delay),
+            // Cancelled before it began.
+            None => Ending::not_started(held),
+        },
     };
     if ending.held.stopped() == Some(Stop::Lost) {
         life.hand.put_away([&ending.held]);
@@ -99,6 +108,30 @@ async fn start(life: &Life, held: &Arc<Held>, task: &Known) -> Option<Open> {
         life.hand.unmarked.notify_one();
     }
     Some(open)
+}
+
+/// For how long the rate of its key puts the job off. `None`: it may start, or need not any longer.
+async fn put_off(life: &Life, held: &Held, rate: &KeyRate) -> Option<Duration> {
+    const DOING: &str = "keeping a rate";
+    // One at a time: slots of one executor need not overtake each other.
+    let _turn = life.admitting.lock().await;
+    let mut backoff = Backoff::for_store();
+    while !held.token.is_cancelled() {
+        match life.store.admit(rate, held.job.lane == Lane::Retry).await {
+            Ok(delay) => {
+                life.fine(DOING);
+                return delay;
+            }
+            Err(error) => {
+                life.trouble(DOING, &error);
+                tokio::select! {
+                    () = held.token.cancelled() => life.fine(DOING),
+                    () = backoff.wait() => {}
+                }
+            }
+        }
+    }
+    None
 }
 
 async fn record_start(life: &Life, held: &Arc<Held>) -> bool {

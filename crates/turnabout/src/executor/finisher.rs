@@ -45,6 +45,14 @@ impl Ending {
         }
     }
 
+    /// The job goes back, and comes again after so long.
+    pub(super) fn put_off(held: Arc<Held>, delay: Duration) -> Self {
+        Self {
+            event: Event::PutOff(delay),
+            ..Self::not_started(held)
+        }
+    }
+
     /// What to write, by the rules.
     pub(super) fn settle(&self, life: &Life, cancelling: bool) -> Option<Settle> {
         let job = &self.held.job;

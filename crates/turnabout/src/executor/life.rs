@@ -34,6 +34,8 @@ pub(super) struct Life {
     pub(super) hand: Hand,
     /// How many of its slots have a seat.
     pub(super) seated: AtomicUsize,
+    /// Held by whoever asks whether a job may start by the rate of its key.
+    pub(super) admitting: tokio::sync::Mutex<()>,
     /// Held by whoever stores lines of logs.
     pub(super) log_turn: tokio::sync::Mutex<()>,
     /// The lease has ended, or is about to: everything stops, and nothing counts any longer.
@@ -104,6 +106,7 @@ impl Life {
             incarnation: Uuid::new_v4(),
             hand: Hand::new(news),
             seated: AtomicUsize::new(0),
+            admitting: tokio::sync::Mutex::default(),
             log_turn: tokio::sync::Mutex::default(),
             lost: CancellationToken::new(),
             closing: CancellationToken::new(),

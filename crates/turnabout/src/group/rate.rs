@@ -82,6 +82,11 @@ impl Rate {
             + i128::from(i128::from(self.seconds) * SECOND % i128::from(self.jobs) != 0)
     }
 
+    /// The same, for whoever keeps moments.
+    pub(super) fn nanoseconds_each(self) -> i64 {
+        i64::try_from(self.interval()).unwrap_or(i64::MAX)
+    }
+
     /// Nanoseconds after which an empty bucket is full.
     fn depth(self) -> i128 {
         self.interval() * i128::from(self.burst)

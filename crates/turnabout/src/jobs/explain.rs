@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::predict::Predicted;
 use crate::clock::until;
 use crate::group::{Cap, Rate};
-use crate::job::{Job, Lane, State};
+use crate::job::{Job, Lane, Reason, State};
 use crate::store::Standpoint;
 use crate::store::insight::{Held, HeldBy};
 use crate::store::overview::Member;
@@ -231,6 +231,9 @@ impl Explanation {
             obstacles.push(format!(
                 "jobs of the {what} `{name}` start at most {rate}, and the next one may in {wait:#}"
             ));
+        }
+        if let Some(rate) = self.job.rate().filter(|_| self.job.reason == Some(Reason::RateLimited)) {
+            obstacles.push(format!("jobs with the key `{}` start at most {}", rate.key, rate.rate));
         }
         if !self.known {
             obstacles.push(format!(

@@ -39,7 +39,7 @@ fn on(job: &Standing, event: Event) -> Result<Change, Refusal> {
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-const EVENTS: [Event; 17] = [
+const EVENTS: [Event; 18] = [
     E::Claim,
     E::Start,
     E::Succeed,
@@ -50,6 +50,7 @@ const EVENTS: [Event; 17] = [
     E::TimeOut,
     E::Interrupt,
     E::Release,
+    E::PutOff(MINUTE),
     E::Lose,
     E::Promote,
     E::Expire,
@@ -111,6 +112,7 @@ fn every_event_in_every_state() {
         time-out     -         -         -         -          stuck     cancelled -         -         -         -
         interrupt    -         -         -         -          waiting   cancelled -         -         -         -
         release      -         -         waiting   cancelled  -         cancelled -         -         -         -
+        put-off      -         -         waiting   cancelled  -         cancelled -         -         -         -
         lose         -         -         waiting   cancelled  waiting   cancelled -         -         -         -
         promote      -         waiting   -         -          -         -         stuck     -         -         -
         expire       failed    failed    -         -          -         -         -         -         -         -

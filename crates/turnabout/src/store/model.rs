@@ -29,9 +29,9 @@ use super::{
     Setting, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted, Take, Taken, Transactions, Wake,
     Which,
 };
-use crate::clock::{Clock, after};
+use crate::clock::{Clock, after, nanoseconds};
 use crate::error::Result;
-use crate::group::{Cap, Settings};
+use crate::group::{Admissions, Cap, KeyRate, Settings};
 use crate::hook::{self, Hook, Hooks, Owed};
 use crate::job::{Attempt, Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Change, Event, Location, Policy, keeps_progress};
@@ -84,6 +84,8 @@ struct Tables {
     settings: Arc<Settings>,
     /// When the buckets of rates will be full, in nanoseconds since 1970.
     rates: HashMap<Cap, i64>,
+    /// How the jobs of keys stand.
+    keys: HashMap<String, Admissions>,
     seq: i64,
     /// Hooks, by number, and from when on they may be given out.
     owed: BTreeMap<i64, (Timestamp, Owed)>,
@@ -312,6 +314,12 @@ impl Store for Model {
 
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
         self.grab_parked(Claim { executor, number }, id)
+    }
+
+    async fn admit(&self, rate: &KeyRate, back: bool) -> Result<Option<Duration>> {
+        let tables = &mut *self.tables();
+        let line = tables.keys.entry(rate.key.clone()).or_default();
+        Ok(line.admit(rate.rate, nanoseconds(self.now()), back))
     }
 
     async fn start(&self, executor: Uuid, jobs: Vec<Start>) -> Result<Vec<(JobId, Settled)>> {

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use deadpool_postgres::{Pool, RecyclingMethod};
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::clock::Clock;
 use crate::error::Result;
-use crate::group::Settings;
+use crate::group::{KeyRate, Settings};
 use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
 use crate::store::Swept;
@@ -285,6 +286,11 @@ impl Store for PostgresStore {
 
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
         self.within(TIMEOUT, "taking a parked job", self.grab_parked(executor, number, id))
+            .await
+    }
+
+    async fn admit(&self, rate: &KeyRate, back: bool) -> Result<Option<Duration>> {
+        self.within(TIMEOUT, "keeping a rate", self.admit_by_key(rate, back))
             .await
     }
 

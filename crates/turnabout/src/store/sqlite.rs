@@ -71,6 +71,7 @@ use super::{
 };
 use crate::clock::Clock;
 use crate::error::Result;
+use crate::group::KeyRate;
 use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
 use fault::Fault;
@@ -215,6 +216,12 @@ impl Store for SqliteStore {
 
     async fn grab(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
         self.write("taking a parked job", move |tx| grab::grab(tx, executor, number, id))
+            .await
+    }
+
+    async fn admit(&self, rate: &KeyRate, back: bool) -> Result<Option<Duration>> {
+        let rate = rate.clone();
+        self.write("keeping a rate", move |tx| settings::admit(tx, &rate, back))
             .await
     }
 

@@ -9,6 +9,8 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tracing::Instrument as _;
+use turnabout::group::KeyRate;
+use turnabout::job::RATE;
 use turnabout::{JobId, Submission, Submitted};
 
 use super::super::caller::Caller;
@@ -294,6 +296,19 @@ fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRe
     }
     if let Some(restartable) = request.restartable {
         submission = submission.restartable(restartable);
+    }
+    if request.meta.contains_key(RATE) {
+        let why = format!("`{RATE}` is said by `rate` instead");
+        return Err(Problem::invalid("meta", why));
+    }
+    if let Some(rate) = request.rate {
+        let rate: KeyRate = rate.parse()?;
+        // One group's jobs never wait for another one's key.
+        let key = match caller.group() {
+            Some(group) => format!("{group}: {}", rate.key),
+            None => rate.key,
+        };
+        submission = submission.rate(key, rate.rate);
     }
     if let Some(queue) = request.queue {
         submission = submission.queue(queue);

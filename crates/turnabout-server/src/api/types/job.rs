@@ -6,7 +6,7 @@ use std::ops::Deref;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
-use turnabout::job::{Brief, PUBLIC, RESTARTABLE};
+use turnabout::job::{Brief, PUBLIC, RATE, RESTARTABLE};
 use turnabout::{Attempt, Job, JobId, State};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -34,6 +34,9 @@ pub(crate) struct JobView {
     /// Whether it may run a second time, if that was said when it was submitted. None: as its task says.
     #[serde(default)]
     pub(crate) restartable: Option<bool>,
+    /// How often jobs with its key may start, and the key, if it was submitted with one: `10/m for KEY`.
+    #[serde(default)]
+    pub(crate) rate: Option<String>,
     /// How often a shutdown interrupted it.
     pub(crate) interruptions: u32,
     /// How often it was lost with its executor.
@@ -75,8 +78,10 @@ impl From<Job> for JobView {
         let brief = BriefView::from(&Brief::from(&job));
         // They stand in fields of their own.
         let restartable = job.restartable();
+        let rate = job.rate().map(|rate| rate.to_string());
         job.meta.remove(PUBLIC);
         job.meta.remove(RESTARTABLE);
+        job.meta.remove(RATE);
         Self {
             args: raw(&job.args),
             result: job.result.as_deref().map(raw),
@@ -87,6 +92,7 @@ impl From<Job> for JobView {
             parent: job.parent,
             expires: job.expires,
             restartable,
+            rate,
             interruptions: job.interruptions,
             losses: job.losses,
             // In brief, long errors are cut.

@@ -48,7 +48,7 @@ pub(crate) struct ListQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) until: Option<Timestamp>,
     /// For this reason in their state: `error`, `permanent`, `timed-out`, `interrupted`, `lost`, `expired`,
-    /// `cancel-requested`, `restarted`, `snoozed` or `released`.
+    /// `cancel-requested`, `restarted`, `snoozed`, `released` or `rate-limited`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     #[param(value_type = Option<String>, example = "timed-out")]

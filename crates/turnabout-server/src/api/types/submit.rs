@@ -50,6 +50,10 @@ pub(crate) struct SubmitRequest {
     /// Whether it may run a second time. False: at most once, whatever happens. As its task says unless said otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) restartable: Option<bool>,
+    /// Jobs with the same key start no more often than this, over all executors, groups and tasks: `10/m for KEY`,
+    /// `100/s burst 20 for KEY`. With the token of a group, the key is the group's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<String>,
     /// While an unfinished job of this group and task has the same key, that job is returned instead of a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unique: Option<String>,

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::group::Settings;
+use crate::group::{KeyRate, Settings};
 use crate::hook::{Hooks, Owed};
 use crate::job::{Attempt, Claimed, Job, JobId};
 use crate::lifecycle::Event;
@@ -131,6 +131,10 @@ impl Store for Counting {
 
     async fn submit_portion(&self, jobs: Vec<NewJob>, leg: Leg) -> Result<Vec<Result<Submitted>>> {
         self.call("submit", self.inner.submit_portion(jobs, leg)).await
+    }
+
+    async fn admit(&self, rate: &KeyRate, back: bool) -> Result<Option<Duration>> {
+        self.call("admit", self.inner.admit(rate, back)).await
     }
 
     async fn take(&self, take: Take) -> Result<Taken> {

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex};
 use super::counting::Counting;
 use super::*;
 use crate::group::Rate;
+use crate::job::State;
 use crate::store::conformance::cases;
 
 cases![
     c58_limits_over_all_and_on_each_executor_are_never_exceeded_and_used_in_full,
     a_rate_lets_handlers_start_one_by_one_and_wakes_the_executor_for_it,
+    jobs_of_a_key_start_one_by_one_whatever_their_group_and_task,
     an_executor_whose_jobs_wait_for_a_limit_makes_few_calls,
 ];
 
@@ -133,6 +135,58 @@ async fn a_rate_lets_handlers_start_one_by_one_and_wakes_the_executor_for_it(wor
             world.advance(Duration::from_millis(150));
         }
     }
+    executor.shutdown(Duration::ZERO).await;
+}
+
+async fn jobs_of_a_key_start_one_by_one_whatever_their_group_and_task(world: &World) {
+    async fn other(cx: Context<mpsc::UnboundedSender<JobId>>, _: Play) -> TaskResult {
+        let _ = cx.state().send(cx.job());
+        Ok(())
+    }
+    let jobs = jobs_of(world);
+    let rate: Rate = "1/m burst 2".parse().expect("a rate");
+    let (sender, mut began) = mpsc::unbounded_channel();
+    let executor = Executor::new(&jobs).state(sender).task(told).task(other).slots(4);
+    let executor = executor.start().await.expect("it starts");
+    let echoes = (0..3).map(|i| Submission::new(Echo(i.to_string())).group(format!("g{i}")));
+    let plays = (0..2).map(|i| Submission::new(Play(i.to_string())));
+    let many = echoes.chain(plays).map(|job| job.rate("smtp", rate));
+    for one in jobs.submit_all(many).await {
+        assert_eq!(
+            jobs.get(one.expect("submitted").id)
+                .await
+                .expect("it is there")
+                .meta
+                .len(),
+            1
+        );
+    }
+    // Without the key, and with another one.
+    let free = [
+        Submission::new(Echo("x".into())),
+        Submission::new(Echo("y".into())).rate("imap", rate),
+    ];
+    for one in jobs.submit_all(free).await {
+        ended(&jobs, one.expect("submitted").id).await;
+    }
+    for _ in 0..4 {
+        within(began.recv()).await.expect("the burst, and the others");
+    }
+    for _ in 0..3 {
+        executor.drained().await.expect("drained");
+        assert!(began.try_recv().is_err(), "one too many");
+        let waiting = jobs.list().state(State::Waiting).await.expect("listed").jobs;
+        let why = jobs.explain(waiting[0].id).await.expect("explained").to_string();
+        assert!(why.contains("with the key `smtp` start at most 1/m burst 2"), "{why}");
+        // The executor is woken by the clock, and by nobody else.
+        world.advance(Duration::from_mins(1));
+        within(began.recv()).await.expect("the next one");
+    }
+    executor.drained().await.expect("drained");
+    let counts = jobs.counts().await.expect("counted");
+    assert_eq!((counts.parked, counts.ended), (0, 7));
+    let bad = jobs.submit(Echo("x".into())).rate("a\nb", rate).await;
+    assert!(bad.expect_err("a bad key").to_string().contains("rate key"));
     executor.shutdown(Duration::ZERO).await;
 }
 

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::{Exec, World, cases, job};
-use crate::group::{Cap, GroupSettings, Rate, TaskLimits};
-use crate::job::{Claimed, When};
+use crate::group::{Cap, GroupSettings, KeyRate, Rate, TaskLimits};
+use crate::job::{Claimed, Lane, Reason, State, When};
 use crate::jobs::Jobs;
 use crate::lifecycle::Event;
 use crate::store::{NewJob, Setting};
@@ -267,7 +267,49 @@ async fn a_job_says_that_a_rate_keeps_it_back_and_until_when(world: &World) {
     assert!(jobs.settings().await.expect("it works").groups.is_empty());
 }
 
+async fn jobs_of_a_key_are_put_off_one_by_one_and_then_go_first(world: &World) {
+    let key: KeyRate = "10/s burst 2 for smtp".parse().expect("a rate");
+    let mut exec = world.executor().await;
+    world.flood("a", 4).await;
+    let taken = exec.take(4).await;
+    let mut put_off = Vec::new();
+    for (job, expected) in taken.iter().zip([None, None, Some(100), Some(200)]) {
+        let wait = world.store.admit(&key, false).await.expect("it works");
+        assert_eq!(wait, expected.map(Duration::from_millis));
+        match wait {
+            None => exec.run(job, Event::Succeed).await,
+            Some(wait) => {
+                put_off.push(job.id);
+                exec.run(job, Event::PutOff(wait)).await
+            }
+        };
+    }
+    let waiting = world.get(put_off[0]).await;
+    assert_eq!(
+        (waiting.state, waiting.reason, waiting.attempts),
+        (State::Waiting, Some(Reason::RateLimited), 0)
+    );
+    assert!(exec.take(4).await.is_empty(), "both are parked");
+    // Another key has nothing to do with it.
+    let other = KeyRate::new("imap", key.rate);
+    assert_eq!(world.store.admit(&other, false).await.expect("it works"), None);
+    world.flood("a", 1).await;
+    for id in put_off {
+        world.advance(Duration::from_millis(100));
+        world.store.promote(10).await.expect("it works");
+        let job = exec.take_one().await;
+        assert_eq!((job.id, job.lane), (id, Lane::Retry), "before the one that came later");
+        assert_eq!(world.store.admit(&key, true).await.expect("it works"), None);
+        exec.run(&job, Event::Succeed).await;
+    }
+    // A key that says nothing any longer is forgotten.
+    world.advance(Duration::from_secs(60));
+    world.store.prune().await.expect("it works");
+    assert_eq!(world.store.admit(&key, false).await.expect("it works"), None);
+}
+
 cases!(
+    jobs_of_a_key_are_put_off_one_by_one_and_then_go_first,
     a_rate_is_exact_and_says_when_the_next_job_may_start,
     a_rate_holds_over_all_executors_and_groups_together,
     a_rate_of_a_group_and_one_of_a_task_hold_both,

@@ -2,13 +2,14 @@
 //! one too many. Jobs that come under no limit never get here.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Tx, failed};
 use crate::error::Result;
-use crate::group::Quota;
+use crate::group::{Admissions, KeyRate, Quota};
 use crate::job::JobId;
 use crate::store::{MaxUnfinished, NewJob, Submitted};
 
@@ -124,6 +125,40 @@ impl PostgresStore {
             }
         }
         Ok(())
+    }
+
+    /// Whether a job with this key may start now, or for how long it is put off. Nobody waits for a lock: whoever was overtaken
+    /// looks again.
+    pub(super) async fn admit_by_key(&self, rate: &KeyRate, back: bool) -> Result<Option<Duration>> {
+        let failed = failed("keeping a rate");
+        let client = self.client().await?;
+        loop {
+            let now = self.options.clock.manual();
+            let row = client
+                .query_one(&self.sql.rate_key, &[&rate.key, &now])
+                .await
+                .map_err(&failed)?;
+            let read = |at| row.get::<_, Option<i64>>(at).unwrap_or(0);
+            let before = Admissions {
+                full: read(0),
+                next: read(1),
+                late: read(2),
+            };
+            let mut after = before;
+            let wait = after.admit(rate.rate, read(3), back);
+            let moved = [after, before].map(|line| (line.full, line.next, line.late));
+            let [(full, next, late), (full_was, next_was, late_was)] = &moved;
+            let written = client
+                .execute(
+                    &self.sql.move_rate_key,
+                    &[&rate.key, full, next, late, full_was, next_was, late_was],
+                )
+                .await
+                .map_err(&failed)?;
+            if written > 0 {
+                return Ok(wait);
+            }
+        }
     }
 
     /// Jobs of these tasks count from now on, where the tasks had no limit so far.

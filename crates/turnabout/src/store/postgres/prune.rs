@@ -73,6 +73,8 @@ impl PostgresStore {
         let now = self.options.clock.manual();
         self.run("forgetting old accounts", &self.sql.prune_accounts, &[&now])
             .await?;
+        self.run("forgetting keys of rates", &self.sql.prune_rate_keys, &[&now])
+            .await?;
         self.run("forgetting old reports", &self.sql.prune_reports, &[]).await?;
         let left = clock::before(self.now(), NAMES_KEPT);
         self.run("forgetting old names", &self.sql.prune_names, &[&left])

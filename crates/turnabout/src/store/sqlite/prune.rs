@@ -14,6 +14,7 @@ use super::fault::Fault;
 use super::hooks;
 use super::rows::{self, bytes, micros, uuid};
 use super::tx::Tx;
+use crate::clock::nanoseconds;
 use crate::error::Result;
 use crate::hook::{Hook, OWED_KEPT};
 use crate::job::{Job, JobId};
@@ -183,6 +184,9 @@ fn tidy(tx: &mut Tx<'_>) -> Result<(), Fault> {
             .execute([micros(end)])?;
     }
     tx.connection.prepare_cached(sql!("prune_reports"))?.execute([])?;
+    tx.connection
+        .prepare_cached(sql!("prune_rate_keys"))?
+        .execute([nanoseconds(tx.now)])?;
     Ok(())
 }
 

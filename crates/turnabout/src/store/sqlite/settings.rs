@@ -1,6 +1,7 @@
 //! What operators set for groups and tasks, how many jobs are held under caps, and the accounts that executors share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::types::Type;
@@ -10,8 +11,11 @@ use super::SqliteStore;
 use super::fault::Fault;
 use super::rows::micros;
 use super::tx::Tx;
+use crate::clock::nanoseconds;
 use crate::error::Result;
-use crate::group::{Cap, GlobalSettings, GroupSettings, QueueSettings, Rate, Settings, TaskLimits};
+use crate::group::{
+    Admissions, Cap, GlobalSettings, GroupSettings, KeyRate, QueueSettings, Rate, Settings, TaskLimits,
+};
 use crate::retention::Retention;
 use crate::store::{Configuration, Setting};
 use crate::task::TaskSettings;
@@ -246,6 +250,28 @@ pub(super) fn move_rate(connection: &Connection, of: &Cap, full: i64) -> Result<
         .prepare_cached(sql!("rate_move"))?
         .execute(params![kind, name, full])?;
     Ok(())
+}
+
+/// Whether a job with this key may start now, or for how long it is put off.
+pub(super) fn admit(tx: &mut Tx<'_>, rate: &KeyRate, back: bool) -> Result<Option<Duration>, Fault> {
+    let line = |row: &Row<'_>| {
+        Ok(Admissions {
+            full: row.get(0)?,
+            next: row.get(1)?,
+            late: row.get(2)?,
+        })
+    };
+    let found = tx
+        .connection
+        .prepare_cached(sql!("rate_key"))?
+        .query_row([&rate.key], line)
+        .optional()?;
+    let mut line = found.unwrap_or_default();
+    let wait = line.admit(rate.rate, nanoseconds(tx.now), back);
+    tx.connection
+        .prepare_cached(sql!("rate_key_move"))?
+        .execute(params![rate.key, line.full, line.next, line.late])?;
+    Ok(wait)
 }
 
 /// A cap's key in the table.

@@ -304,6 +304,15 @@ CREATE TABLE rate (
     PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
 
+-- How the jobs stand that were submitted with a key and a rate, in nanoseconds since 1970: when the bucket will be full, and the
+-- next moments to which jobs may be put off (those that have just come, those that came back). A row says nothing when all are past.
+CREATE TABLE rate_key (
+    key  TEXT    NOT NULL PRIMARY KEY,
+    full INTEGER NOT NULL,
+    next INTEGER NOT NULL,
+    late INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Until when someone watches, in which epoch, and up to which number the hints are forgotten: one row.
 CREATE TABLE feed (
     single    INTEGER NOT NULL PRIMARY KEY CHECK (single = 1),

@@ -271,6 +271,15 @@ create table turnabout.rate (
     primary key (kind, name)
 ) with (fillfactor = 50);
 
+-- How the jobs stand that were submitted with a key and a rate, in nanoseconds since 1970: when the bucket will be full, and the
+-- next moments to which jobs may be put off (those that have just come, those that came back). A row says nothing when all are past.
+create table turnabout.rate_key (
+    key    text collate "C" primary key,
+    "full" bigint not null,
+    next   bigint not null,
+    late   bigint not null
+) with (fillfactor = 50);
+
 -- Places under caps that were given back inside handlers' transactions. Only added to there: an update of the counter
 -- itself would fail at the stricter isolation levels, since others write it all the time. Folded into the counters soon
 -- after by fold_freed.sql.

@@ -39,7 +39,7 @@ fn on(job: &Standing, event: Event) -> Result<Change, Refusal> {
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-const EVENTS: [Event; 17] = [
+const EVENTS: [Event; 18] = [
     E::Claim,
     E::Start,
     E::Succeed,
@@ -56,6 +56,7 @@ const EVENTS: [Event; 17] = [
     E::Cancel,
     E::Restart,
     E::Reprioritise(Priority::High),
+    E::Postpone(Duration::from_mins(5)),
     E::Delete,
 ];
 
@@ -305,6 +306,14 @@ fn a_priority_change_moves_a_ready_job_but_never_a_retry_out_of_its_lane() {
         (change.place, change.priority),
         (Location::Ready(Lane::Low), Priority::Low)
     );
+    let hour = Duration::from_hours(1);
+    for state in [S::Waiting, S::Stuck] {
+        let change = on(&job(state), E::Postpone(hour)).expect("legal");
+        assert_eq!((change.state, change.place), (state, Location::Parked(hour)));
+        assert_eq!(change.attempts, job(state).attempts, "it is no attempt");
+    }
+    assert_eq!(on(&job(S::Running), E::Postpone(hour)), Err(Refusal::Taken));
+
     let change = on(&job(S::Stuck), E::Reprioritise(Priority::Low)).expect("legal");
     assert_eq!(change.place, Location::Ready(Lane::Retry));
     assert_eq!(

@@ -118,6 +118,7 @@ fn every_event_in_every_state() {
         cancel       cancelled cancelled scheduled* same      running*  same      cancelled no-cancel no-cancel same
         restart      not-final not-final not-final not-final  not-final not-final not-final waiting   waiting   waiting
         reprioritise waiting   waiting   taken     taken      taken     taken     stuck     taken     taken     taken
+        postpone     waiting   waiting   taken     taken      taken     taken     stuck     taken     taken     taken
         delete       gone      gone      not-final not-final  not-final not-final gone      gone      gone      gone
     ";
     let rows: Vec<Vec<&str>> = table

@@ -207,9 +207,9 @@ impl PostgresStore {
         tx.query(&self.sql.lock_all_caps, &[]).await.map_err(&failed)?;
         let (mut lost, mut changed) = (Vec::new(), Vec::new());
         for &executor in &dead {
-            let (jobs, changes) = self.lose_jobs(&tx, executor, &policies).await?;
+            let (jobs, how) = self.lose_jobs(&tx, executor, &policies).await?;
             lost.extend(jobs);
-            changed.extend(changes);
+            changed.extend(how);
             tx.execute(&self.sql.deregister, &[&executor]).await.map_err(&failed)?;
             self.forget_executor(executor);
         }

@@ -69,6 +69,8 @@ pub(crate) enum Command {
     Delete(change::Change),
     /// Make jobs that wait more or less urgent
     Priority(change::SetPriority),
+    /// Delay jobs that wait, or give them another queue or other arguments: by their ids, or all that match
+    Edit(change::Edit),
     /// Count jobs by task, priority and state
     Summary(overview::Overview),
     /// Say what is wrong now, and what mends it

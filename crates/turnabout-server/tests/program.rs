@@ -38,6 +38,10 @@ mod limits;
 mod line;
 #[path = "program/minted.rs"]
 mod minted;
+#[path = "program/mistakes.rs"]
+mod mistakes;
+#[path = "program/numbers.rs"]
+mod numbers;
 #[path = "program/operators.rs"]
 mod operators;
 #[path = "program/page.rs"]
@@ -170,6 +174,13 @@ on_both_stores! {
     bad_days::a_restart_of_what_fails_again_restarts_each_job_once,
     bad_days::reading_makes_no_tables_and_migrates_nothing,
     bad_days::with_manual_migrations_a_server_makes_no_tables,
+    mistakes::what_could_only_be_a_mistake_is_refused_and_said_why,
+    mistakes::a_thousand_jobs_are_asked_for_by_their_ids,
+    mistakes::waiting_jobs_are_delayed_moved_and_given_other_arguments,
+    mistakes::jobs_are_found_by_their_meta_and_by_what_they_are_not,
+    mistakes::an_executor_that_shuts_down_is_none_that_takes_jobs,
+    mistakes::a_job_that_succeeded_in_the_end_does_not_look_as_if_it_had_failed,
+    numbers::what_happens_is_counted_and_every_number_is_described,
     benchmark::every_scenario_of_the_benchmark_gives_results_and_a_table,
     benchmark::the_program_takes_part_in_a_comparison_with_other_queues,
 }
@@ -177,6 +188,26 @@ on_both_stores! {
 #[test]
 fn servers_and_executors_share_one_database() {
     events::servers_and_executors_share_one_database(&Place::on_postgres());
+}
+
+#[test]
+fn a_flag_goes_before_the_environment() {
+    mistakes::a_flag_goes_before_the_environment(&Place::on_sqlite());
+}
+
+#[test]
+fn what_a_server_would_refuse_the_command_config_refuses() {
+    mistakes::what_a_server_would_refuse_the_command_config_refuses(&Place::on_sqlite());
+}
+
+#[test]
+fn a_server_whose_address_is_in_use_leaves_nothing_behind() {
+    mistakes::a_server_whose_address_is_in_use_leaves_nothing_behind(&Place::on_sqlite());
+}
+
+#[test]
+fn two_signals_in_the_same_moment_are_one() {
+    mistakes::two_signals_in_the_same_moment_are_one(&Place::on_sqlite());
 }
 
 #[test]

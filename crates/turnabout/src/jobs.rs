@@ -6,6 +6,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::job::{Attempt, Job, JobId, Priority, State};
 use crate::lifecycle::{Event, Location, Refusal};
-use crate::store::{Changed, NewJob, Store, Submitted, Which};
+use crate::store::{Changed, NewJob, Rewrite, Store, Submitted, Which};
 use crate::submit::{Expiry, Submission, Submit, Typed, submit_all};
 use crate::task::{Task, TaskSettings};
 
@@ -259,6 +260,41 @@ impl Jobs {
         self.change_or(id, Event::Reprioritise(priority), hint).await
     }
 
+    /// Has a job that waits, or is stuck, start so long from now at the earliest.
+    pub async fn postpone(&self, id: JobId, delay: Duration) -> Result<()> {
+        let hint = "only a job that waits or is stuck can be delayed";
+        self.change_or(id, Event::Postpone(delay), hint).await
+    }
+
+    /// Gives a job that waits, or is stuck, another queue or other arguments (JSON text). In another queue it is the last of its
+    /// lane. The task does not prepare the arguments before the job runs, as it does when the job is submitted.
+    pub async fn rewrite(&self, id: JobId, to: Rewrite) -> Result<()> {
+        self.check_rewrite(&to)?;
+        let mut changed = self.store().rewrite(vec![id], to).await?;
+        let changed = changed.pop().ok_or(Error::NotFound(id))?;
+        match changed.outcome {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::WrongState {
+                id,
+                state: changed.job.state,
+                hint: "only a job that waits or is stuck can be given another queue or other arguments",
+            }),
+        }
+    }
+
+    /// Whether this can be written into a job.
+    pub(crate) fn check_rewrite(&self, to: &Rewrite) -> Result<()> {
+        if let Some(queue) = &to.queue {
+            crate::submit::name("queue", queue)?;
+        }
+        let Some(args) = &to.args else { return Ok(()) };
+        crate::submit::args_length(args, self.inner.max_args)?;
+        if serde_json::from_str::<serde::de::IgnoredAny>(args).is_err() || args.contains('\0') {
+            return Err(Error::invalid("arguments", "they are not JSON"));
+        }
+        Ok(())
+    }
+
     /// Makes a job that is parked ready at once: a stuck one is tried again now, a delayed one need not wait. Its attempts
     /// count as before. For one that is ready already there is nothing to do.
     pub async fn retry_now(&self, id: JobId) -> Result<()> {
@@ -288,6 +324,7 @@ impl Jobs {
 
     async fn change(&self, id: JobId, event: Event) -> Result<Changed> {
         let mut changed = self.store().change(Which::Ids(vec![id]), event).await?;
+        crate::meter::changed(&changed);
         changed.pop().ok_or(Error::NotFound(id))
     }
 

@@ -131,6 +131,7 @@ pub mod clock;
 mod context;
 mod error;
 mod executor;
+mod failure_log;
 pub mod failures;
 pub mod group;
 pub mod hook;
@@ -140,6 +141,7 @@ pub mod jobs;
 #[doc(hidden)]
 pub mod lifecycle;
 pub mod log;
+mod meter;
 pub mod progress;
 pub mod retention;
 pub mod schedule;

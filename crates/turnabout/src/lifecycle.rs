@@ -120,6 +120,8 @@ pub enum Event {
     Restart,
     /// Someone who may wants it to be more or less urgent.
     Reprioritise(Priority),
+    /// Someone who may wants it to start so long from now at the earliest.
+    Postpone(Duration),
     /// Someone who may wants it forgotten.
     Delete,
 }
@@ -287,7 +289,11 @@ pub fn decide(job: &Standing, event: &Event, policy: &Policy, jitter: f64) -> Re
                 ..held(&changed, job.state)
             })
         }
-        (_, E::Reprioritise(_)) => Err(Refusal::Taken),
+        (S::Waiting | S::Stuck, E::Postpone(delay)) => Ok(Change {
+            place: Location::Parked(*delay),
+            ..held(job, job.state)
+        }),
+        (_, E::Reprioritise(_) | E::Postpone(_)) => Err(Refusal::Taken),
 
         // One that nobody holds is thrown away in one step; nobody is told that it was cancelled.
         (S::Waiting | S::Stuck | S::Success | S::Failed | S::Cancelled, E::Delete) => Ok(Change {

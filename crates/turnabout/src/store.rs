@@ -136,6 +136,10 @@ pub trait Store:
     /// are left out of the answer.
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>>;
 
+    /// Writes another queue or other arguments into jobs that nobody holds; the answer is as that of [`Store::change`]. One
+    /// that is ready comes to the end of its lane in another queue.
+    async fn rewrite(&self, ids: Vec<JobId>, to: Rewrite) -> Result<Vec<Changed>>;
+
     /// Moves up to `limit` parked jobs that are due into their lanes.
     async fn promote(&self, limit: u32) -> Result<Promoted>;
 
@@ -234,6 +238,39 @@ pub enum Which {
     Expired(u32),
 }
 
+/// What is written into jobs that nobody holds. What is not said stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rewrite {
+    /// Another queue.
+    pub queue: Option<String>,
+    /// Other arguments, as JSON text.
+    pub args: Option<String>,
+}
+
+impl Rewrite {
+    /// What this makes of a job: where it goes on its way to another queue, or that it stays where it is.
+    pub(crate) fn decide(&self, job: &Job) -> std::result::Result<Change, Refusal> {
+        let moves = self.queue.as_ref().is_some_and(|queue| *queue != job.queue);
+        let aside = decide(
+            &job.standing(),
+            &Event::Postpone(Duration::ZERO),
+            &Policy::default(),
+            0.0,
+        )?;
+        Ok(match job.lane {
+            Some(_) if moves => aside,
+            Some(lane) => Change {
+                place: lifecycle::Location::Ready(lane),
+                ..aside
+            },
+            None => Change {
+                place: lifecycle::Location::StillParked,
+                ..aside
+            },
+        })
+    }
+}
+
 /// What an event did to a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Changed {
@@ -241,6 +278,13 @@ pub struct Changed {
     pub job: Job,
     /// What it became, or why nothing changed.
     pub outcome: std::result::Result<Change, Refusal>,
+}
+
+impl Changed {
+    /// The job as it was, and what it became, if it was changed.
+    pub(crate) fn done(&self) -> Option<(&Job, &Change)> {
+        Some((&self.job, self.outcome.as_ref().ok()?))
+    }
 }
 
 /// What promoting did.

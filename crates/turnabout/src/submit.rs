@@ -29,9 +29,12 @@ pub use arguments::Submitting;
 pub(crate) use arguments::Typed;
 pub(crate) use expiry::Expiry;
 pub(crate) use many::submit_all;
-use names::meta;
 pub(crate) use names::subject;
 pub(crate) use names::{group_name, name};
+use names::{key, meta};
+
+/// No job holds more units of work: so many can be counted by every store.
+const MAX_ITEMS: u32 = i32::MAX as u32;
 
 /// The group of jobs for which nobody says one.
 pub(crate) const DEFAULT_GROUP: &str = "default";
@@ -218,15 +221,15 @@ impl Submission {
         name("task", &self.task)?;
         let group = self.group.unwrap_or_else(|| DEFAULT_GROUP.to_owned());
         group_name(&group)?;
-        for (what, text) in [
-            ("owner", &self.owner),
-            ("queue", &self.queue),
-            ("unique key", &self.unique),
-        ] {
+        for (what, text) in [("owner", &self.owner), ("queue", &self.queue)] {
             if let Some(text) = text {
                 name(what, text)?;
             }
         }
+        if let Some(unique) = &self.unique {
+            key("unique key", unique)?;
+        }
+        expiry::in_time(self.when, self.expires)?;
         let mut entries = self.meta;
         if let Some(text) = self.public.as_ref().map(public_text).transpose()?.flatten() {
             entries.insert(PUBLIC.to_owned(), text);
@@ -242,6 +245,10 @@ impl Submission {
         let items = self.items.unwrap_or(1);
         if items == 0 {
             return Err(Error::invalid("items", "a job holds at least 1 unit of work, not 0"));
+        }
+        if items > MAX_ITEMS {
+            let why = format!("a job holds at most {MAX_ITEMS} units of work, not {items}; make several jobs of it");
+            return Err(Error::invalid("items", why));
         }
         let (args, prepared) = self.args.text()?;
         args_length(&args, max_args)?;
@@ -338,7 +345,9 @@ impl IntoFuture for Submit {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let (job, task) = self.jobs.accept(self.submission).await?;
+            let named = job.task.clone();
             let outcomes = self.jobs.store().submit(vec![job]).await?;
+            crate::meter::submitted(std::iter::once(&*named), &outcomes);
             let outcome = outcomes.into_iter().next().unwrap_or_else(|| Err(no_answer()));
             arguments::after_submit(task, &outcome, &self.jobs).await;
             outcome

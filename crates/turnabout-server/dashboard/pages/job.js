@@ -142,7 +142,7 @@ export function job(id) {
     progress(job.progress, `${job.progress} %`), h("strong", null, `${job.progress} %`),
     h("span", null, job.step ?? ""), h("small", null, `for ${duration(since(job.started))}`, job.executor ? ` on ${executor(job.executor)}` : "")));
 
-  const failed = (/** @type {Job} */ job) => job.error && card(job.state === "failed" ? "Why it failed" : "Its last error", [
+  const failed = (/** @type {Job} */ job) => job.error && card(job.state === "failed" ? "Why it failed" : job.state === "success" ? `Last error, of attempt ${job.attempts - 1}` : "Its last error", [
     (job.error_message || job.error_code) && h("p", { class: "sentence" }, job.error_code && mark("critical", job.error_code), job.error_message),
     h("pre", { class: "error" }, job.error)], job.due && job.state === "stuck" ? ["tried again ", until(job.due)] : null);
 

@@ -2,12 +2,13 @@
 
 use std::marker::PhantomData;
 
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, Uri};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::types::{Code, Problem};
@@ -25,8 +26,23 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let again = Request::from_parts(parts.clone(), body);
+        let bytes = Bytes::from_request(again, state)
+            .await
+            .map_err(|rejection| of_bytes(&rejection))?;
+        let request = Request::from_parts(parts, bytes.clone().into());
         match Json::<Object<T>>::from_request(request, state).await {
             Ok(Json(Object(body))) => Ok(Self(body)),
+            // What is read as a word, and is a number, is said to be no JSON. It is.
+            Err(JsonRejection::JsonSyntaxError(error)) if serde_json::from_slice::<IgnoredAny>(&bytes).is_ok() => {
+                let text = error.body_text();
+                let field = field(plain(&text)).unwrap_or("body");
+                Err(Problem::invalid(
+                    field,
+                    format!("{field}: a text is expected here, in quotes"),
+                ))
+            }
             Err(rejection) => Err(of_body(&rejection)),
         }
     }
@@ -64,10 +80,19 @@ pub(super) fn no_nul(field: &str, text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
+fn of_bytes(rejection: &BytesRejection) -> Problem {
+    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        return Problem::new(
+            Code::TooLarge,
+            "the body is larger than this server takes; send less at once (operators: `max-body` of [api])",
+        );
+    }
+    Problem::invalid("body", plain(&rejection.body_text()))
+}
+
 fn of_body(rejection: &JsonRejection) -> Problem {
     let text = rejection.body_text();
     match (rejection.status(), rejection) {
-        (StatusCode::PAYLOAD_TOO_LARGE, _) => Problem::new(Code::TooLarge, text),
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, _) => Problem::new(
             Code::UnsupportedMediaType,
             "send the body with `Content-Type: application/json`",
@@ -75,8 +100,37 @@ fn of_body(rejection: &JsonRejection) -> Problem {
         (_, JsonRejection::JsonSyntaxError(_)) => {
             Problem::invalid("body", format!("the body is not JSON: {}", plain(&text)))
         }
-        _ => Problem::invalid(field(plain(&text)).unwrap_or("body"), plain(&text)),
+        _ => Problem::invalid(field(plain(&text)).unwrap_or("body"), in_words(plain(&text))),
     }
+}
+
+/// A complaint in words that do not depend on the language that this server is written in.
+pub(super) fn in_words(complaint: &str) -> String {
+    const WORDS: [(&str, &str); 13] = [
+        ("expected u8", "expected a whole number from 0 to 255"),
+        ("expected u16", "expected a whole number from 0 to 65535"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected u64", "expected a whole number, 0 or more"),
+        ("expected i64", "expected a whole number"),
+        ("expected f64", "expected a number"),
+        ("expected a borrowed string", "expected a text"),
+        ("expected a string", "expected a text"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected an object"),
+        ("invalid type: map", "invalid type: an object"),
+        ("invalid type: sequence", "invalid type: a list"),
+        ("invalid type: unit value", "invalid type: null"),
+    ];
+    let mut text = complaint.to_owned();
+    for (theirs, ours) in WORDS {
+        text = text.replace(theirs, ours);
+    }
+    // `expected struct Name`
+    if let Some((before, after)) = text.split_once("expected struct ") {
+        let rest = after.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
+        text = format!("{before}expected an object{rest}");
+    }
+    text
 }
 
 /// What is wrong, without the words about who found it.
@@ -136,7 +190,10 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Ask<T> {
             Err(rejection) => {
                 let rejection: QueryRejection = rejection;
                 let text = rejection.body_text();
-                Err(Problem::invalid(field(plain(&text)).unwrap_or("query"), plain(&text)))
+                Err(Problem::invalid(
+                    field(plain(&text)).unwrap_or("query"),
+                    in_words(plain(&text)),
+                ))
             }
         }
     }
@@ -153,7 +210,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Name<T>
                 let text = rejection.body_text();
                 // Cannot parse `id` with value `x`: ...
                 let name = text.split('`').nth(1).unwrap_or("path");
-                Err(Problem::invalid(name, plain(&text)))
+                Err(Problem::invalid(name, in_words(plain(&text))))
             }
         }
     }
@@ -175,6 +232,23 @@ mod tests {
         let text = r#"{"task":"x","args":{"n": 1.2345678901234567890123}}"#;
         let Object(job) = serde_json::from_str::<Object<SubmitRequest>>(text).expect("an object");
         assert_eq!(job.args.expect("arguments").get(), "{\"n\": 1.2345678901234567890123}");
+    }
+
+    #[test]
+    fn complaints_name_no_types_of_ours() {
+        for (theirs, ours) in [
+            (
+                "invalid type: string \"x\", expected u32 at line 1 column 9",
+                "invalid type: string \"x\", expected a whole number from 0 to 4294967295 at line 1 column 9",
+            ),
+            (
+                "filter: invalid type: sequence, expected struct ListQuery",
+                "filter: invalid type: a list, expected an object",
+            ),
+            ("it makes no sense", "it makes no sense"),
+        ] {
+            assert_eq!(in_words(theirs), ours);
+        }
     }
 
     #[test]

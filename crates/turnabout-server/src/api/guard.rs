@@ -148,7 +148,10 @@ fn admit(app: &App, request: &Request, minted: Option<Verified>) -> Result<Optio
 /// Whether a request changes nothing, though its method says that it may.
 fn only_asks(request: &Request) -> bool {
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    matches!(route, Some("/api/v1/events" | "/api/v1/schedules/check"))
+    matches!(
+        route,
+        Some("/api/v1/events" | "/api/v1/jobs/find" | "/api/v1/schedules/check")
+    )
 }
 
 /// The token of a request.
@@ -182,7 +185,7 @@ fn browser(app: &App, request: &Request, minted: Verified) -> Result<Caller, Pro
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let may = match (request.method().as_str(), route) {
         ("GET" | "HEAD", Some("/api/v1/jobs" | "/api/v1/jobs/{id}" | "/api/v1/events"))
-        | ("POST", Some("/api/v1/events")) => true,
+        | ("POST", Some("/api/v1/events" | "/api/v1/jobs/find")) => true,
         ("POST", Some("/api/v1/jobs/{id}/cancel")) => token.grant.cancel,
         _ => false,
     };

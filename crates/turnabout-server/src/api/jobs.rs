@@ -1,9 +1,11 @@
 //! Jobs: submit, look, change.
 
+mod bulk;
 mod detail;
 mod list;
 mod submit;
 
+pub(super) use bulk::*;
 pub(super) use detail::*;
 pub(super) use list::*;
 pub(super) use submit::*;

@@ -1,7 +1,9 @@
 //! Numbers for Prometheus: counters and histograms of what this process does, and gauges of what is in the store.
 
+mod stored;
+mod text;
+
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -9,10 +11,10 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use metrics::{Unit, describe_counter, describe_histogram};
+use metrics::{Unit, counter, describe_counter, describe_histogram};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use turnabout::jobs::Whose;
 
+use self::text::Text;
 use super::caller::Caller;
 use super::state::{App, Inner};
 use super::types::Problem;
@@ -21,16 +23,84 @@ use super::types::Problem;
 const BUCKETS: [f64; 14] = [
     0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 180.0, 600.0, 1800.0, 3600.0,
 ];
-/// What ended within this time is what is done in a minute.
-const MINUTE: Duration = Duration::from_mins(1);
 /// What is in the store is added up no more often than this.
 const FRESH: Duration = Duration::from_secs(5);
 /// Samples of histograms are put into their buckets this often; otherwise they would pile up.
 const UPKEEP: Duration = Duration::from_secs(5);
-/// Seconds after which an executor that was not heard of is worth a look. Usually they are heard of every five.
-const SILENT: f64 = 30.0;
-/// So many groups are shown at the most, where they are at all.
-const GROUPS: u32 = 1000;
+/// A store that does not answer in this time is out of reach: the other numbers are told without it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is counted, and what that means.
+const COUNTERS: [(&str, &str); 12] = [
+    (
+        "turnabout_jobs_submitted_total",
+        "Jobs that were submitted through this process, by task",
+    ),
+    (
+        "turnabout_jobs_ended_total",
+        "Jobs that have ended, by task, final state and reason",
+    ),
+    (
+        "turnabout_attempts_started_total",
+        "Attempts that were started, by task",
+    ),
+    (
+        "turnabout_attempts_ended_total",
+        "Attempts that have ended, by task, by what became of the job, and why",
+    ),
+    (
+        "turnabout_retries_total",
+        "Attempts that were not the first of their job, by task",
+    ),
+    (
+        "turnabout_items_ended_total",
+        "Units of work of jobs that have ended, by task and final state",
+    ),
+    (
+        "turnabout_schedule_times_total",
+        "Times of schedules, by what became of them: fired, skipped, missed, refused",
+    ),
+    (
+        "turnabout_webhook_messages_total",
+        "Messages for webhooks, by webhook, and by whether they are kept until they are sent, or lost",
+    ),
+    (
+        "turnabout_config_reloads_total",
+        "How often the configuration was read again, and taken or refused",
+    ),
+    ("turnabout_store_calls_total", "Calls of the store, by what was done"),
+    (
+        "turnabout_store_errors_total",
+        "Calls of the store that failed, by what was done",
+    ),
+    ("turnabout_http_requests_total", "Requests, by method, path and status"),
+];
+/// What is counted without labels, and is therefore told from the beginning.
+const PLAIN: [(&str, &str); 3] = [
+    (
+        "turnabout_executors_lost_total",
+        "Executors that fell silent, or were started again after they had died, as this process found out",
+    ),
+    (
+        "turnabout_log_lines_dropped_total",
+        "Lines of jobs' logs that were not kept: they came too fast, or the log was full",
+    ),
+    (
+        "turnabout_failures_untold_total",
+        "Failures that were not told in the program's own log, since there were so many",
+    ),
+];
+/// What is measured, and what that means.
+const HISTOGRAMS: [(&str, &str); 5] = [
+    (
+        "turnabout_job_wait_seconds",
+        "From the submit to the first start, by task",
+    ),
+    ("turnabout_job_run_seconds", "How long attempts ran, by task"),
+    ("turnabout_schedule_late_seconds", "How late schedules were fired"),
+    ("turnabout_store_call_seconds", "How long calls of the store took"),
+    ("turnabout_http_request_seconds", "How long answers took, by path"),
+];
 
 /// What was in the store, and when.
 #[derive(Default)]
@@ -60,43 +130,17 @@ pub(super) fn recorder() -> anyhow::Result<&'static PrometheusHandle> {
 }
 
 fn describe() {
-    describe_counter!(
-        "turnabout_attempts_started_total",
-        "Attempts that were started, by task"
-    );
-    describe_counter!(
-        "turnabout_attempts_ended_total",
-        "Attempts that have ended, by task and by what became of the job"
-    );
-    describe_counter!(
-        "turnabout_items_ended_total",
-        "Units of work of jobs that have ended, by task and final state"
-    );
-    describe_histogram!(
-        "turnabout_job_wait_seconds",
-        Unit::Seconds,
-        "From the submit to the first start, by task"
-    );
-    describe_histogram!(
-        "turnabout_job_run_seconds",
-        Unit::Seconds,
-        "How long attempts ran, by task"
-    );
-    describe_counter!(
-        "turnabout_schedule_times_total",
-        "Times of schedules, by what became of them: fired, skipped, missed, refused"
-    );
-    describe_histogram!(
-        "turnabout_schedule_late_seconds",
-        Unit::Seconds,
-        "How late schedules were fired"
-    );
-    describe_counter!("turnabout_http_requests_total", "Requests, by method, path and status");
-    describe_histogram!(
-        "turnabout_http_request_seconds",
-        Unit::Seconds,
-        "How long answers took, by path"
-    );
+    started();
+    for (name, help) in COUNTERS {
+        describe_counter!(name, help);
+    }
+    for (name, help) in PLAIN {
+        describe_counter!(name, help);
+        counter!(name).absolute(0);
+    }
+    for (name, help) in HISTOGRAMS {
+        describe_histogram!(name, Unit::Seconds, help);
+    }
 }
 
 /// Numbers for Prometheus
@@ -111,154 +155,125 @@ pub(super) async fn metrics(State(app): State<App>, caller: Option<Caller>) -> R
     }
     let recorder = recorder().map_err(|error| Problem::internal(&error))?;
     let mut text = recorder.render();
-    text.push_str(&gauges(&app).await?);
+    text.push_str(&gauges(&app).await);
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     Ok((kind, text).into_response())
 }
 
 /// What is in the store. One at a time: whoever comes meanwhile gets the same.
-async fn gauges(app: &App) -> Result<String, Problem> {
+async fn gauges(app: &App) -> String {
     let mut gauges = app.gauges.lock().await;
     if let Some((_, text)) = gauges.read.as_ref().filter(|(read, _)| read.elapsed() < FRESH) {
-        return Ok(text.clone());
+        return text.clone();
     }
-    let text = read(app).await?;
+    let text = read(app).await;
     gauges.read = Some((Instant::now(), text.clone()));
-    Ok(text)
+    text
 }
 
-async fn read(app: &Inner) -> Result<String, Problem> {
+async fn read(app: &Inner) -> String {
     let mut text = Text::default();
+    process(app, &mut text);
     // Whoever adds up the numbers of all processes would have those of the store once for each.
     if !app.settings.status_only {
-        stored(app, &mut text).await?;
+        let mut stored = Text::default();
+        let told = tokio::time::timeout(PATIENCE, stored::tell(app, &mut stored)).await;
+        let told = match told {
+            Ok(Ok(())) => true,
+            Ok(Err(error)) => {
+                tracing::warn!(error = %error.chain(), "the numbers of the store cannot be told");
+                false
+            }
+            Err(_) => {
+                tracing::warn!("the numbers of the store cannot be told: it did not answer within {PATIENCE:?}");
+                false
+            }
+        };
+        if told {
+            text.0.push_str(&stored.0);
+        }
+        text.gauge("turnabout_store_reachable", "Whether the store could be read just now")
+            .one(f64::from(u8::from(told)));
+    }
+    text.0
+}
+
+/// The numbers of this process.
+fn process(app: &Inner, text: &mut Text) {
+    let version = BTreeMap::from([([env!("CARGO_PKG_VERSION")], 1.0)]);
+    text.gauge("turnabout_build_info", "Which program answers; always 1")
+        .all(["version"], &version);
+    text.gauge(
+        "turnabout_start_time_seconds",
+        "When this server was started, in seconds since 1970",
+    )
+    .one(started().as_millisecond() as f64 / 1000.0);
+    let refused = app.control.refused().is_some();
+    text.gauge(
+        "turnabout_config_refused",
+        "Whether the configuration file that is there now was refused",
+    )
+    .one(f64::from(u8::from(refused)));
+    if let Some(pool) = app.jobs.insight().connections() {
+        let connections = BTreeMap::from([(["busy"], pool.busy as f64), (["idle"], pool.idle as f64)]);
+        text.gauge(
+            "turnabout_store_connections",
+            "Connections of this process to its database: busy, idle",
+        )
+        .all(["state"], &connections);
+        text.gauge(
+            "turnabout_store_connections_max",
+            "How many connections this process may have",
+        )
+        .one(pool.most as f64);
+        text.gauge(
+            "turnabout_store_connections_waiting",
+            "How many calls wait for a connection",
+        )
+        .one(pool.waiting as f64);
     }
     if let Some(executor) = &app.executor {
         let health = executor.health();
-        text.head(
+        text.gauge(
             "turnabout_running_jobs",
             "Jobs that run on the executor of this process",
-        );
-        text.line("turnabout_running_jobs", &[], health.running as f64);
-        text.head(
+        )
+        .one(health.running as f64);
+        text.gauge(
             "turnabout_executor_healthy",
             "Whether the executor of this process is well",
-        );
-        text.line("turnabout_executor_healthy", &[], f64::from(u8::from(health.is_good())));
-    }
-    Ok(text.0)
-}
-
-/// The numbers of the store, which are the same wherever one asks.
-async fn stored(app: &Inner, text: &mut Text) -> Result<(), Problem> {
-    let everyone = Whose::default();
-    let (sums, executors) = tokio::try_join!(app.task_sums(&everyone, MINUTE), app.jobs.executors())?;
-    text.head(
-        "turnabout_items_per_minute",
-        "Units of work of jobs that have ended within the last minute, by task and final state",
-    );
-    let mut items: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    for sum in sums.iter().filter(|sum| sum.state.is_final()) {
-        *items.entry((&sum.task, sum.state.as_str())).or_default() += sum.items;
-    }
-    for ((task, state), items) in items {
-        text.line(
-            "turnabout_items_per_minute",
-            &[("task", task), ("state", state)],
-            items as f64,
-        );
-    }
-    text.head("turnabout_jobs", "Unfinished jobs, by task, priority and state");
-    for sum in sums.iter().filter(|sum| !sum.state.is_final()) {
-        let labels = [
-            ("task", sum.task.as_str()),
-            ("priority", sum.priority.as_str()),
-            ("state", sum.state.as_str()),
-        ];
-        text.line("turnabout_jobs", &labels, sum.jobs as f64);
-    }
-    text.head(
-        "turnabout_oldest_job_seconds",
-        "How long ago the oldest unfinished job was submitted, by task, priority and state",
-    );
-    let now = Timestamp::now();
-    for sum in sums.iter().filter(|sum| !sum.state.is_final()) {
-        let labels = [
-            ("task", sum.task.as_str()),
-            ("priority", sum.priority.as_str()),
-            ("state", sum.state.as_str()),
-        ];
-        let age = sum
-            .oldest
-            .map_or(0.0, |oldest| now.duration_since(oldest).as_secs_f64());
-        text.line("turnabout_oldest_job_seconds", &labels, age.max(0.0));
-    }
-    text.head(
-        "turnabout_schedule_overdue_seconds",
-        "How long a schedule has been due that nobody has fired; 0: none is",
-    );
-    let overdue = app.jobs.schedules().overdue().await?.unwrap_or_default();
-    text.line("turnabout_schedule_overdue_seconds", &[], overdue.as_secs_f64());
-    text.head("turnabout_executors", "Registered executors");
-    text.line("turnabout_executors", &[], executors.len() as f64);
-    let is_silent = |seen: Timestamp| now.duration_since(seen).as_secs_f64() >= SILENT;
-    let silent = executors.iter().filter(|member| is_silent(member.seen)).count();
-    text.head(
-        "turnabout_silent_executors",
-        "Registered executors that were not heard of for half a minute",
-    );
-    text.line("turnabout_silent_executors", &[], silent as f64);
-    text.head("turnabout_slots", "Slots of all executors together");
-    let slots: u32 = executors.iter().map(|member| member.info.slots).sum();
-    text.line("turnabout_slots", &[], slots.into());
-    if app.settings.group_metrics {
-        text.head(
-            "turnabout_group_jobs",
-            "Unfinished jobs of a group: ready, parked, held",
-        );
-        for group in app.jobs.groups(&everyone, "", GROUPS).await? {
-            for (place, jobs) in [("ready", group.ready), ("parked", group.parked), ("held", group.held)] {
-                text.line(
-                    "turnabout_group_jobs",
-                    &[("group", &group.group), ("place", place)],
-                    jobs as f64,
-                );
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Lines in the text format.
-#[derive(Default)]
-struct Text(String);
-
-impl Text {
-    fn head(&mut self, name: &str, help: &str) {
-        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} gauge\n");
-    }
-
-    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
-        self.0.push_str(name);
-        for (at, (label, value)) in labels.iter().enumerate() {
-            let mark = if at == 0 { '{' } else { ',' };
-            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-            let _ = write!(self.0, "{mark}{label}=\"{value}\"");
-        }
-        let end = if labels.is_empty() { "" } else { "}" };
-        let _ = writeln!(self.0, "{end} {value}");
+        )
+        .one(f64::from(u8::from(health.is_good())));
+        text.gauge(
+            "turnabout_executor_troubles",
+            "How many things the executor of this process tries to do and cannot",
+        )
+        .one(health.troubles.len() as f64);
+        text.gauge(
+            "turnabout_unwritten_outcomes",
+            "Outcomes of jobs that wait to be written to the store",
+        )
+        .one(health.unwritten as f64);
+        let behind: BTreeMap<[&str; 1], f64> = health
+            .behind
+            .iter()
+            .map(|(what, time)| ([*what], time.as_secs_f64()))
+            .collect();
+        text.gauge(
+            "turnabout_loop_behind_seconds",
+            "Loops of the executor that have been at work on one thing for longer than a heartbeat, and for how long",
+        )
+        .all(["loop"], &behind);
+        text.counter(
+            "turnabout_loop_restarts_total",
+            "How often a loop of the executor had to be begun anew",
+        )
+        .one(health.restarts.into());
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_cannot_break_out_of_their_line() {
-        let mut text = Text::default();
-        text.line("jobs", &[("group", "a\"}\n\\b")], 2.0);
-        text.line("all", &[], 0.5);
-        assert_eq!(text.0, "jobs{group=\"a\\\"}\\n\\\\b\"} 2\nall 0.5\n");
-    }
+/// When this server was started.
+fn started() -> Timestamp {
+    static STARTED: OnceLock<Timestamp> = OnceLock::new();
+    *STARTED.get_or_init(Timestamp::now)
 }

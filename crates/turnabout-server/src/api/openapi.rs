@@ -54,6 +54,7 @@ struct Description;
 fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(jobs::submit, jobs::list))
+        .routes(routes!(jobs::find))
         .routes(routes!(jobs::submit_batch))
         .routes(routes!(jobs::bulk))
         .routes(routes!(jobs::get, jobs::delete))

@@ -133,7 +133,7 @@ async fn run(app: App, caller: Caller, id: Uuid, order: Order, stop: Cancellatio
             .pace
             .map(|pace| Duration::from_secs_f64(f64::from(portion) / f64::from(pace.max(1))));
         let next = tokio::time::Instant::now() + due.unwrap_or_default();
-        match list.clone().bulk_since(order.bulk, portion, begun).await {
+        match list.clone().bulk_since(&order.bulk, portion, begun).await {
             Ok(done) => {
                 tries = 0;
                 changed += done.changed;

@@ -59,6 +59,16 @@ fn named(what: &'static str) -> &'static str {
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
+        if error.is_transient() {
+            tracing::warn!(error = %error.chain(), "the store is out of reach");
+        }
+        Self::untold(error)
+    }
+}
+
+impl Problem {
+    /// As from the error, without a word in the log about a store that is out of reach: someone has said so for all of a batch.
+    pub(super) fn untold(error: Error) -> Self {
         let text = error.to_string();
         match error {
             Error::Invalid { what, why } => Self::invalid(named(what), why),
@@ -82,7 +92,6 @@ impl From<Error> for Problem {
             Error::WrongState { .. } => Self::new(Code::WrongState, text),
             Error::TooMany { .. } => Self::new(Code::TooMany, text).retry_after(TRY_AGAIN),
             error if error.is_transient() => {
-                tracing::warn!(error = %error.chain(), "the store is out of reach");
                 Self::new(Code::Unavailable, "the store is out of reach; try again").retry_after(TRY_AGAIN)
             }
             error => Self::internal(&error.chain()),

@@ -3,12 +3,13 @@
 //! While somebody asks, once a second; otherwise every ten seconds. A look that takes long is not repeated soon: looking
 //! costs the store at most one part in fifty of its time. Nothing that a look asks for depends on the length of a backlog.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::sync::Mutex;
+use turnabout::job::Lane;
 use turnabout::shares::{Look, Shares};
 use turnabout::store::insight::Head;
 use turnabout::store::overview::{Member, Whose};
@@ -44,6 +45,13 @@ pub(super) struct Sampler {
     asked: std::sync::Mutex<Option<Instant>>,
 }
 
+/// Queue, group, lane and task.
+type Stream = (String, String, Lane, String);
+
+fn stream(head: &Head) -> Stream {
+    (head.queue.clone(), head.group.clone(), head.lane, head.task.clone())
+}
+
 /// What was seen.
 #[derive(Default)]
 pub(super) struct Seen {
@@ -52,6 +60,8 @@ pub(super) struct Seen {
     /// The streams of ready jobs at the last look.
     pub(super) heads: Vec<Head>,
     pub(super) executors: Vec<Member>,
+    /// Before when a stream that holds ready jobs was last seen without any. Not: it never was.
+    empty: HashMap<Stream, Timestamp>,
     /// Which queues hold ready jobs of a group.
     pub(super) queues: HashMap<String, Vec<String>>,
     /// Up to when it is known what has ended.
@@ -90,6 +100,15 @@ impl Sampler {
             .last
             .is_none_or(|(at, took)| at.elapsed() >= PACE.max(sparing(took)))
         {
+            seen.look(jobs, self.begun.elapsed()).await?;
+        }
+        Ok(seen)
+    }
+
+    /// What was seen at the last look, which was not long ago. Does not look more often because of that.
+    pub(super) async fn lately(&self, jobs: &Jobs) -> turnabout::Result<tokio::sync::MutexGuard<'_, Seen>> {
+        let mut seen = self.seen.lock().await;
+        if seen.last.is_none_or(|(at, _)| at.elapsed() >= STEP * 2) {
             seen.look(jobs, self.begun.elapsed()).await?;
         }
         Ok(seen)
@@ -192,6 +211,7 @@ impl Seen {
         self.failed += failed;
         self.held = running;
         self.until = Some(until.max(from));
+        self.note_empty(&heads, from);
         self.queues.clear();
         for head in &heads {
             let queues = self.queues.entry(head.group.clone()).or_default();
@@ -208,6 +228,36 @@ impl Seen {
         let took = if first { Duration::ZERO } else { begin.elapsed() };
         self.last = Some((Instant::now(), took));
         Ok(())
+    }
+
+    /// Remembers which streams had no ready jobs at the look before, which was then.
+    fn note_empty(&mut self, heads: &[Head], then: Timestamp) {
+        if self.last.is_none() {
+            return;
+        }
+        let before: HashSet<Stream> = self.heads.iter().map(stream).collect();
+        let mut empty = HashMap::new();
+        for head in heads {
+            let stream = stream(head);
+            let since = if before.contains(&stream) {
+                self.empty.get(&stream).copied()
+            } else {
+                Some(then)
+            };
+            empty.extend(since.map(|since| (stream, since)));
+        }
+        self.empty = empty;
+    }
+
+    /// For how long the first job of a stream has been ready, at the most: not since before its submit, and not since the
+    /// stream was seen to be empty. (One that was delayed became ready later than it was submitted.)
+    pub(super) fn ready_for(&self, head: &Head) -> Duration {
+        let since = self
+            .empty
+            .get(&stream(head))
+            .map_or(head.submitted, |empty| head.submitted.max(*empty));
+        let now = self.until.unwrap_or(since);
+        Duration::try_from(now.duration_since(since)).unwrap_or_default()
     }
 
     /// Adds a point to the last hour.

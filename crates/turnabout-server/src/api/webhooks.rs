@@ -179,9 +179,15 @@ impl Teller {
             let mut again = Vec::new();
             for (event, outcome) in news.into_iter().zip(outcomes) {
                 match outcome {
-                    Ok(_) => drop(self.seen.insert(event.id)),
+                    Ok(submitted) => {
+                        self.seen.insert(event.id);
+                        self.count("kept", submitted.new);
+                    }
                     Err(error) if error.is_transient() => again.push(event),
-                    Err(error) => tracing::error!(error = %error.chain(), "an event for a webhook is lost"),
+                    Err(error) => {
+                        tracing::error!(error = %error.chain(), "an event for a webhook is lost");
+                        self.count("lost", true);
+                    }
                 }
             }
             news = again;
@@ -189,6 +195,11 @@ impl Teller {
                 tokio::time::sleep(PAUSE).await;
             }
         }
+    }
+
+    fn count(&self, outcome: &'static str, one: bool) {
+        metrics::counter!("turnabout_webhook_messages_total", "webhook" => self.hook.name.clone(), "outcome" => outcome)
+            .increment(one.into());
     }
 
     fn events(&self, job: &Brief, news: &mut Vec<Event>) {

@@ -1,8 +1,9 @@
-//! `turnabout cancel`, `restart` and `delete`: of jobs by their ids, or of all that match; and `priority`.
+//! `turnabout cancel`, `restart` and `delete`: of jobs by their ids, or of all that match; `priority` and `edit`.
 
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
+use serde_json::value::RawValue;
 use turnabout::{JobId, Priority};
 
 use super::client::Client;
@@ -68,7 +69,7 @@ pub(crate) async fn run(global: &Global, verb: BulkVerb, args: Change) -> anyhow
                 client.delete(id).await?;
                 ("deleted", "deleted")
             }
-            BulkVerb::Retry | BulkVerb::Priority => {
+            _ => {
                 client.retry(id).await?;
                 ("retried", "retried")
             }
@@ -115,20 +116,34 @@ async fn each(
 
 /// Does something to all jobs that match, in as many portions as it takes.
 async fn many(client: &Client, action: BulkVerb, args: &Change) -> anyhow::Result<ExitCode> {
-    let mut request = BulkRequest {
+    let request = BulkRequest {
         action,
         filter: args.filter.query(),
         all: args.all && !args.filter.is_given(),
         priority: None,
+        delay: None,
+        queue: None,
+        args: None,
         background: false,
         pace: None,
         note: args.note.clone(),
         dry_run: args.dry_run,
     };
+    let whole = send(client, request).await?;
+    print::out(&if args.json {
+        print::json(&whole)?
+    } else {
+        words(action, args.dry_run, &whole)
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Sends it in as many portions as it takes.
+async fn send(client: &Client, mut request: BulkRequest) -> anyhow::Result<BulkOutcome> {
     let mut whole = client.bulk(&request).await?;
     let mut last = whole.clone();
     // Each goes on where the one before has stopped, so that no job is changed twice.
-    while let Some(next) = last.next.filter(|_| !args.dry_run) {
+    while let Some(next) = last.next.filter(|_| !request.dry_run) {
         request.filter.before = Some(next);
         last = client.bulk(&request).await?;
         whole.matched += last.matched;
@@ -136,12 +151,74 @@ async fn many(client: &Client, action: BulkVerb, args: &Change) -> anyhow::Resul
         whole.skipped += last.skipped;
         whole.more = last.more;
     }
-    print::out(&if args.json {
+    Ok(whole)
+}
+
+/// `turnabout edit`: what jobs that wait, or are stuck, are given.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
+pub(crate) struct Edit {
+    /// Start so long from now at the earliest
+    #[arg(long, value_name = "TIME", group = "what")]
+    delay: Option<String>,
+    /// Another queue
+    #[arg(long, value_name = "QUEUE", group = "what")]
+    to_queue: Option<String>,
+    /// Other arguments, as JSON. Needs --task
+    #[arg(long, value_name = "JSON", group = "what")]
+    args: Option<String>,
+    /// More or less urgent: high, normal or low
+    #[arg(long, value_name = "PRIORITY", group = "what")]
+    to_priority: Option<Priority>,
+    #[command(flatten)]
+    which: Change,
+}
+
+pub(crate) async fn edit(global: &Global, args: Edit) -> anyhow::Result<ExitCode> {
+    let which = &args.which;
+    let filtered = which.filter.is_given() || which.all;
+    if which.ids.is_empty() && !filtered {
+        bail!("say which jobs: by their ids, by flags such as --group, or --all");
+    }
+    let given = args
+        .args
+        .as_deref()
+        .map(serde_json::from_str::<Box<RawValue>>)
+        .transpose();
+    let ids: Vec<String> = which.ids.iter().map(ToString::to_string).collect();
+    let action = match (&args.delay, &args.to_queue, &args.args) {
+        (Some(_), ..) => BulkVerb::Delay,
+        (_, Some(_), _) => BulkVerb::Queue,
+        (.., Some(_)) => BulkVerb::Args,
+        _ => BulkVerb::Priority,
+    };
+    let mut filter = which.filter.query();
+    filter.ids = (!ids.is_empty()).then(|| ids.join(","));
+    let request = BulkRequest {
+        action,
+        all: which.all && !which.filter.is_given(),
+        filter,
+        priority: args.to_priority,
+        delay: args.delay.clone(),
+        queue: args.to_queue.clone(),
+        args: given.context("--args: the arguments are not JSON")?,
+        background: false,
+        pace: None,
+        note: which.note.clone(),
+        dry_run: which.dry_run,
+    };
+    let whole = send(&global.client().await?, request).await?;
+    print::out(&if which.json {
         print::json(&whole)?
     } else {
-        words(action, args.dry_run, &whole)
+        words(action, which.dry_run, &whole)
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if whole.matched < which.ids.len() as u64 {
+        crate::cli::note!("only jobs that exist, and wait or are stuck, can be changed");
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// What came of it, for people: `12 jobs were cancelled, 1 could not be`.
@@ -151,7 +228,7 @@ fn words(action: BulkVerb, dry_run: bool, whole: &BulkOutcome) -> String {
         BulkVerb::Restart => "restarted",
         BulkVerb::Delete => "deleted",
         BulkVerb::Retry => "retried",
-        BulkVerb::Priority => "changed",
+        BulkVerb::Priority | BulkVerb::Delay | BulkVerb::Queue | BulkVerb::Args => "changed",
     };
     let count = if dry_run { whole.matched } else { whole.changed };
     let more = if whole.more { " or more" } else { "" };

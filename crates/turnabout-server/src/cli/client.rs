@@ -340,6 +340,10 @@ fn named(path: &str, name: &str) -> anyhow::Result<String> {
     if name.is_empty() {
         bail!("the name is empty");
     }
+    if name.contains(char::is_control) {
+        // They would be left out of the address, and another name would be meant.
+        bail!("the name {name:?} contains a control character");
+    }
     let mut url = Url::parse("http://localhost")?.join(path)?;
     if let Ok(mut segments) = url.path_segments_mut() {
         segments.push(name);
@@ -384,7 +388,7 @@ mod tests {
         ] {
             assert_eq!(named("/g", name).expect("a path"), path);
         }
-        for name in ["", ".", ".."] {
+        for name in ["", ".", "..", "nl\nname", "a\tb"] {
             named("/g", name).expect_err("no part of a path");
         }
     }

@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
+
 use super::global::Global;
-use super::print;
+use super::{print, serve};
 use crate::config::{Flags, reference, show, show_json};
 
 #[derive(Debug, clap::Args)]
@@ -18,19 +20,20 @@ pub(crate) struct ShowConfig {
     flags: Flags,
 }
 
-pub(crate) fn run(global: &Global, args: &ShowConfig) -> anyhow::Result<ExitCode> {
-    print::out(
-        if args.reference {
-            reference()
-        } else {
-            let config = global.sources(&args.flags).read()?;
-            if args.json {
-                print::json(&show_json(&config))?
-            } else {
-                show(&config)
-            }
-        }
-        .trim_end(),
-    )?;
+pub(crate) async fn run(global: &Global, args: &ShowConfig) -> anyhow::Result<ExitCode> {
+    if args.reference {
+        print::out(reference().trim_end())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let config = global.sources(&args.flags).read()?;
+    let shown = if args.json {
+        print::json(&show_json(&config))?
+    } else {
+        show(&config)
+    };
+    print::out(shown.trim_end())?;
+    serve::check(&config)
+        .await
+        .context("a server would not start with this configuration")?;
     Ok(ExitCode::SUCCESS)
 }

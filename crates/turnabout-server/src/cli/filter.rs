@@ -15,7 +15,7 @@ pub(crate) struct Filter {
     /// given several times
     #[arg(long = "state", value_name = "STATE", value_parser = state)]
     states: Vec<String>,
-    /// Of this task
+    /// Of this task. With `!` before it, as also before a group, an owner, a queue, a reason and a code: all but these
     #[arg(long)]
     task: Option<String>,
     /// Of this group
@@ -37,8 +37,8 @@ pub(crate) struct Filter {
     #[arg(long, value_name = "TIME", value_parser = moment)]
     until: Option<Timestamp>,
     /// For this reason in their state (`timed-out`, `lost`, `expired`, ..)
-    #[arg(long, value_name = "REASON")]
-    reason: Option<Reason>,
+    #[arg(long, value_name = "REASON", value_parser = reason)]
+    reason: Option<String>,
     /// Whose last error has this code
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
@@ -51,6 +51,9 @@ pub(crate) struct Filter {
     /// With so many attempts, or more
     #[arg(long, value_name = "NUMBER")]
     attempts: Option<u32>,
+    /// With this entry in their meta. May be given several times
+    #[arg(long = "meta", value_name = "KEY=VALUE")]
+    meta: Vec<String>,
 }
 
 impl Filter {
@@ -64,7 +67,8 @@ impl Filter {
             search: self.search.clone(),
             since: self.since,
             until: self.until,
-            reason: self.reason,
+            reason: self.reason.clone(),
+            meta: (!self.meta.is_empty()).then(|| self.meta.join(",")),
             code: self.code.clone(),
             parent: self.parent,
             executor: self.executor,
@@ -87,6 +91,12 @@ fn state(text: &str) -> Result<String, String> {
     };
     State::named(word).map_err(|error| error.to_string())?;
     Ok(format!("{not}{word}"))
+}
+
+/// A reason, or with `!` any other.
+fn reason(text: &str) -> Result<String, String> {
+    let word: Result<Reason, _> = text.strip_prefix('!').unwrap_or(text).parse();
+    word.map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 /// A moment, or how long ago it was.

@@ -10,7 +10,7 @@ use super::client::Client;
 use crate::api::{ApiSettings, Server};
 use crate::auth::SigningSettings;
 use crate::config::{Config, Flags, Sources, StoreUrl, access};
-use crate::tasks::Shown;
+use crate::tasks::{Checks, Shown};
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Where")]
@@ -21,8 +21,8 @@ pub(crate) struct Global {
     /// Where the jobs are: `sqlite://FILE` or `postgres://USER:PASSWORD@HOST/DATABASE` [default: `sqlite://turnabout.db`]
     #[arg(long, value_name = "URL", global = true, conflicts_with = "server")]
     database: Option<String>,
-    /// Ask a server instead of a database: `http://HOST:7878`
-    #[arg(long, value_name = "URL", env = "TURNABOUT_SERVER", global = true)]
+    /// Ask a server instead of a database: `http://HOST:7878` [env: `TURNABOUT_SERVER`, unless `--database` is given]
+    #[arg(long, value_name = "URL", global = true)]
     server: Option<String>,
     /// A file that holds the token for the server; `TURNABOUT_TOKEN` may hold the token itself
     #[arg(long, value_name = "FILE", env = "TURNABOUT_TOKEN_FILE", global = true)]
@@ -30,6 +30,13 @@ pub(crate) struct Global {
 }
 
 impl Global {
+    /// The server to ask, if one is. A flag goes before the environment, also where it names a database.
+    fn server(&self) -> Option<String> {
+        let said = || std::env::var("TURNABOUT_SERVER").ok().filter(|url| !url.is_empty());
+        let said = || said().filter(|_| self.database.is_none());
+        self.server.clone().or_else(said)
+    }
+
     /// Where the configuration comes from.
     pub(crate) fn sources(&self, flags: &Flags) -> Sources {
         let mut given = flags.given.clone();
@@ -47,8 +54,8 @@ impl Global {
     /// Whoever answers for a command that looks for jobs: where there is no file, there are none, and making an empty one
     /// would hide that this is the wrong folder.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
-        if let Some(server) = &self.server {
-            return self.remote(server);
+        if let Some(server) = self.server() {
+            return self.remote(&server);
         }
         let config = self.read()?;
         local(&open_existing(&config).await?, Shown::new(&config), None)
@@ -56,8 +63,8 @@ impl Global {
 
     /// Whoever answers for a command that hands out tokens. Others need not be able to read the keys.
     pub(crate) async fn client_that_signs(&self) -> anyhow::Result<Client> {
-        if let Some(server) = &self.server {
-            return self.remote(server);
+        if let Some(server) = self.server() {
+            return self.remote(&server);
         }
         let config = self.read()?;
         let signing = access::signing(&config.api)?;
@@ -66,17 +73,23 @@ impl Global {
 
     /// Whoever answers for a command that makes jobs: a file is made if it does not exist.
     pub(crate) async fn client_or_new(&self) -> anyhow::Result<Client> {
-        if let Some(server) = &self.server {
-            return self.remote(server);
+        if let Some(server) = self.server() {
+            return self.remote(&server);
         }
         let config = self.read()?;
         let new = is_new_file(&config);
-        local(&open(&config, new).await?, Shown::new(&config), None)
+        let jobs = open(&config, new).await?;
+        let settings = ApiSettings {
+            // What a server with this configuration would refuse is refused here too.
+            checks: Checks::new(&config)?,
+            ..settings(Shown::new(&config), None)
+        };
+        Ok(Client::Local(Server::new(&jobs, settings).inside()?))
     }
 
     /// For commands that work on a database only.
     pub(crate) fn no_server(&self, command: &str) -> anyhow::Result<()> {
-        if self.server.is_some() && self.database.is_none() {
+        if self.server().is_some() {
             bail!("`turnabout {command}` works on a database, not on a server: give --database and no --server");
         }
         Ok(())
@@ -117,7 +130,11 @@ fn user() -> String {
 
 /// The API on these jobs, without a socket.
 fn local(jobs: &Jobs, shown: Shown, signing: Option<SigningSettings>) -> anyhow::Result<Client> {
-    let settings = ApiSettings {
+    Ok(Client::Local(Server::new(jobs, settings(shown, signing)).inside()?))
+}
+
+fn settings(shown: Shown, signing: Option<SigningSettings>) -> ApiSettings {
+    ApiSettings {
         shown,
         signing,
         max_body: usize::MAX,
@@ -125,8 +142,7 @@ fn local(jobs: &Jobs, shown: Shown, signing: Option<SigningSettings>) -> anyhow:
         timeout: Duration::from_hours(24),
         nobody: user(),
         ..ApiSettings::default()
-    };
-    Ok(Client::Local(Server::new(jobs, settings).inside()?))
+    }
 }
 
 /// Opens the store; a file is made if it does not exist, and tables are, if that is allowed.

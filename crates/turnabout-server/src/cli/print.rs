@@ -51,9 +51,23 @@ pub(super) fn standing(job: &BriefView) -> String {
         let _ = write!(text, ", attempt {}", job.attempts);
     }
     if let Some(error) = &job.error {
-        let _ = write!(text, ": {}", one_line(error));
+        let error = one_line(error);
+        let _ = match earlier(job) {
+            None => write!(text, ": {error}"),
+            Some(attempt) => write!(text, "; last error, of attempt {attempt}: {error}"),
+        };
     }
     text
+}
+
+/// The attempt that the job's error is of, if that is not why the job is where it is: it runs again, or has succeeded since.
+fn earlier(job: &BriefView) -> Option<u32> {
+    match job.state {
+        State::Stuck | State::Failed | State::Cancelled => None,
+        // This one counts already.
+        State::Running | State::Success => Some(job.attempts.saturating_sub(1)),
+        _ => Some(job.attempts),
+    }
 }
 
 /// Text that cannot disturb a line, a table or a terminal.

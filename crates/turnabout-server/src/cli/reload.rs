@@ -77,6 +77,8 @@ impl Reloader {
                     Some(format!("{error:#}"))
                 }
             };
+            let outcome = if refused.is_some() { "refused" } else { "taken" };
+            metrics::counter!("turnabout_config_reloads_total", "outcome" => outcome).increment(1);
             if let Some(control) = &self.control {
                 control.reloaded(refused);
             }

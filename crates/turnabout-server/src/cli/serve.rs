@@ -190,7 +190,6 @@ async fn dismissed(executor: Option<&Arc<ExecutorHandle>>) {
 
 async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
     let jobs = global::open(config, config.store.migrate == Migrate::Auto).await?;
-    reload::apply(&jobs, config, &Config::default()).await?;
     let exit = Exit::default();
     // First what can be refused, so that nothing is registered in vain.
     let mut settings = Some(api_settings(config, !args.no_executor)?);
@@ -207,6 +206,8 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
         Some(settings) => Some(Server::new(&jobs, settings).exit(&exit).bind().await?),
         None => None,
     };
+    // Nothing could be refused any more: an address that is in use, for example.
+    reload::apply(&jobs, config, &Config::default()).await?;
     let mut handle = None;
     let webhooks = Webhooks::default();
     if !args.no_executor {
@@ -222,6 +223,17 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
         api,
         exit,
     })
+}
+
+/// Whether a server could be started with this configuration, as far as that can be told without its database.
+pub(super) async fn check(config: &Config) -> anyhow::Result<()> {
+    Jobs::open(&config.store.database.0).check()?;
+    let jobs = Jobs::open("sqlite::memory:").await?;
+    drop(Server::new(&jobs, api_settings(config, true)?).inside()?);
+    Webhooks::check(&jobs, config)?;
+    let executor = executor(&jobs, config)?.start().await?;
+    executor.shutdown(Duration::ZERO).await;
+    Ok(())
 }
 
 /// What the API is told. With an executor beside it, it knows the tasks, and refuses what they would not take.

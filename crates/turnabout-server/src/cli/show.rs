@@ -93,7 +93,10 @@ fn describe(shown: &Shown) -> String {
         ("items", (job.items != 1).then(|| job.items.to_string())),
         ("meta", (!job.meta.is_empty()).then(|| format!("{:?}", job.meta))),
         ("parent", job.parent.map(|id| id.to_string())),
-        ("message", job.error_message.clone()),
+        (
+            "message",
+            job.error_message.clone().filter(|_| job.state != State::Success),
+        ),
         ("result", job.result.as_ref().map(|result| result.get().to_owned())),
         ("why", explanation.clone()),
     ];

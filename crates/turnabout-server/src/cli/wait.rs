@@ -196,7 +196,8 @@ impl View {
                 bar
             });
             bar.set_position(job.progress.into());
-            bar.set_message(standing);
+            // The bar has the number.
+            bar.set_message(standing.replace(&format!(", {} %", job.progress), ""));
             if ended {
                 bar.abandon();
             }

@@ -113,19 +113,28 @@ async fn judge(cx: &Context, response: Response) -> TaskResult<Option<Box<RawVal
         .headers()
         .get(RETRY_AFTER)
         .and_then(|value| retry_after(value.to_str().ok()?));
-    let json = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok())
-        .is_some_and(|kind| kind.split(';').next().is_some_and(|kind| kind.trim().ends_with("json")));
+    let kind = response.headers().get(CONTENT_TYPE);
+    let kind = kind.map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
+    let is_json = |kind: &String| kind.split(';').next().is_some_and(|kind| kind.trim().ends_with("json"));
+    let json = kind.as_ref().is_some_and(is_json);
     if status.is_success() {
         cx.log().info(format_args!("the answer was {status}"));
         let body = read(response, MAX_RESULT + 1).await?;
-        return Ok(if json && !body.trim_ascii().is_empty() {
-            Some(result(&body)?)
-        } else {
-            None
-        });
+        if body.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        if json {
+            return Ok(Some(result(&body)?));
+        }
+        // Many servers do not say what they send.
+        let unsaid = if kind.is_none() { result(&body).ok() } else { None };
+        if unsaid.is_none() {
+            let kind = kind.as_deref().unwrap_or("none");
+            cx.log().warn(format_args!(
+                "the answer is not kept as the result: its content type is {kind}, and not application/json"
+            ));
+        }
+        return Ok(unsaid);
     }
     // How it goes on is decided by the status alone; a complaint that breaks off is as good as none.
     let body = read(response, MAX_PROBLEM).await.unwrap_or_default();

@@ -387,7 +387,10 @@ pub(crate) fn the_whole_is_seen_at_a_glance(place: &Place) {
     ] {
         assert!(numbers.contains(line), "{line} is not in:\n{numbers}");
     }
-    assert!(!numbers.contains("group="), "groups are not numbered unless asked for");
+    assert!(
+        !numbers.contains("turnabout_group_jobs"),
+        "not all groups are numbered unless asked for"
+    );
 
     api.post("/api/v1/jobs/bulk", &json!({ "action": "cancel", "all": true }))
         .with(200);

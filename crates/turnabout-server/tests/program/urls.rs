@@ -62,6 +62,8 @@ pub(crate) fn an_address_is_sent_the_arguments_and_its_answer_is_the_result(plac
     let (url, requests) = answering(vec![
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 11\r\nconnection: close\r\n\r\n{\"sent\": 1}",
         "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: 11\r\nconnection: close\r\n\r\n{\"sent\": 2}",
+        "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 11\r\nconnection: close\r\n\r\n{\"sent\": 3}",
     ]);
     place.file("key", "a shared secret\n");
     place.configure(&format!(
@@ -108,6 +110,16 @@ pub(crate) fn an_address_is_sent_the_arguments_and_its_answer_is_the_result(plac
 
     let id = place.ask(&["submit", "mail"]);
     assert_eq!(place.job_in(&id, "success")["result"], Value::Null);
+    let id = place.ask(&["submit", "mail"]);
+    let job = place.job_in(&id, "success");
+    assert_eq!(job["result"], json!({ "sent": 2 }), "it did not say that this is JSON");
+    let id = place.ask(&["submit", "mail"]);
+    assert_eq!(
+        place.job_in(&id, "success")["result"],
+        Value::Null,
+        "it said that this is none"
+    );
+    assert!(place.ask(&["logs", &id]).contains("its content type is text/plain"));
 }
 
 pub(crate) fn an_answer_decides_whether_an_address_is_called_again(place: &Place) {

@@ -103,7 +103,7 @@ async fn start(life: &Life, held: &Arc<Held>, task: &Known) -> Option<Open> {
     // Of one that was tried before, it is not known since when it waits.
     let first = held.job.attempts == 0 && held.job.interruptions == 0;
     let waited = first.then(|| until(held.job.submitted, life.store.clock().now()));
-    task.meter.started(&held.job.task, waited);
+    task.meter.started(&held.job.task, waited, held.job.attempts > 0);
     if !held.marked.is_known() {
         life.hand.unmarked.notify_one();
     }

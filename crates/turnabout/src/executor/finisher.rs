@@ -10,9 +10,11 @@ use super::hand::{Held, Stop};
 use super::life::{Backoff, Life};
 use super::logger;
 use crate::error::Error;
+use crate::failure_log;
 use crate::hook::Hooks;
-use crate::job::Described;
+use crate::job::{Described, State};
 use crate::lifecycle::{Event, Location, Policy, decide, keeps_progress, words};
+use crate::meter;
 use crate::store::{Settle, Settled, Start};
 
 /// So many jobs are written at once.
@@ -77,10 +79,7 @@ impl Ending {
             number: job.number,
             change,
             cancelling,
-            result: self
-                .result
-                .clone()
-                .filter(|_| change.state == crate::job::State::Success),
+            result: self.result.clone().filter(|_| change.state == State::Success),
             error,
             described,
             started: self.held.started_at().filter(|_| self.started),
@@ -166,11 +165,19 @@ pub(super) fn put_away(life: &Life, held: &Arc<Held>) {
 /// Notes an attempt that has ended.
 pub(super) fn count(life: &Life, ending: &Ending, settle: &Settle) {
     let task = &ending.held.job.task;
+    let (state, reason) = (settle.change.state, settle.change.reason);
     if ending.started
         && let Some(known) = life.plan.tasks().registry.get(task)
     {
         let items = ending.held.job.items;
-        known.meter.ended(task, settle.change.state, items, ending.ran);
+        known.meter.ended(task, (state, reason), items, ending.ran);
+    }
+    if state.is_final() {
+        meter::ended(task, state, reason);
+    }
+    if matches!(state, State::Stuck | State::Failed) {
+        let error = settle.error.as_deref().unwrap_or_default();
+        failure_log::tell(ending.held.job.id, task, &life.plan.name, &settle.change, error);
     }
 }
 

@@ -71,6 +71,7 @@ async fn persist(store: &dyn Store, id: &str, lease: Duration) -> Result<Option<
         if untold && silent >= lease {
             for one in &registered {
                 store.reap(one.incarnation, one.beat).await?;
+                crate::meter::executor_lost();
             }
             return Ok(None);
         }
@@ -123,6 +124,7 @@ async fn take_back(store: &dyn Store, id: &str, certain: bool) -> Result<bool> {
     }
     for one in &former {
         let jobs = store.reap(one.incarnation, one.beat).await?;
+        crate::meter::executor_lost();
         tracing::info!(executor = id, incarnation = %one.incarnation, jobs, "took back what a former executor held");
     }
     Ok(true)
@@ -140,6 +142,7 @@ pub(super) async fn reap_former(plan: &Plan, former: &[Uuid]) -> Result<()> {
     for one in named(&**store, &plan.name).await? {
         if former.contains(&one.incarnation) {
             store.reap(one.incarnation, one.beat).await?;
+            crate::meter::executor_lost();
         }
     }
     Ok(())

@@ -63,7 +63,7 @@ pub(super) async fn run(life: Arc<Life>, home: Handle) {
                 if beat.dismissed && !plan.dismissed.send_replace(true) {
                     tracing::info!(executor = %plan.name, "an operator wants it to end");
                 }
-                if life.draining.swap(beat.draining, Relaxed) != beat.draining {
+                if life.draining.swap(beat.draining, Relaxed) != beat.draining && !life.closing.is_cancelled() {
                     tracing::info!(executor = %plan.name, draining = beat.draining, "an operator said so");
                     life.hand.room.notify_one();
                     life.ready.notify_one();
@@ -255,6 +255,7 @@ impl Silence {
                 let name = name_of(life, *peer).await;
                 match life.store.reap(*peer, *beat).await {
                     Ok(jobs) => {
+                        crate::meter::executor_lost();
                         tracing::warn!(executor = %name, incarnation = %peer, jobs, "an executor fell silent; its jobs are handed to others");
                         self.peers.remove(peer);
                         life.ready.notify_one();

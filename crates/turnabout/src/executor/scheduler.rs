@@ -42,7 +42,8 @@ pub(super) async fn fire(life: &Life) -> Result<u64> {
             life.ready.notify_one();
         }
         if !fired.cancel.is_empty() {
-            life.store.change(Which::Ids(fired.cancel), Event::Cancel).await?;
+            let cancelled = life.store.change(Which::Ids(fired.cancel), Event::Cancel).await?;
+            crate::meter::changed(&cancelled);
         }
         match fired.next {
             Some(Duration::ZERO) if fired.schedules > 0 => {}

@@ -139,6 +139,13 @@ async fn shut_down(life: &Arc<Life>, control: &Control, claimer: &mut AbortOnDro
 
 /// Says which jobs are waited for: at once, and now and then.
 async fn tell_what_runs(life: Arc<Life>, deadline: Deadline) {
+    let held = *life.hand.size.borrow();
+    if held > 0
+        && let Err(error) = life.store.drain(life.incarnation, true).await
+    {
+        // So that others see that it takes no more. They will when it is gone.
+        tracing::debug!(error = %error.chain(), "cannot say that it shuts down");
+    }
     loop {
         let mut running: Vec<_> = life.hand.all();
         running.retain(|held| held.started().is_some() && !held.has_ended());

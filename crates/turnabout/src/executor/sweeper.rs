@@ -11,8 +11,9 @@ use uuid::Uuid;
 use super::life::{Backoff, Life};
 use crate::clock::{Clock, after};
 use crate::error::Result;
+use crate::failure_log;
 use crate::lifecycle::Event;
-use crate::store::Which;
+use crate::store::{Changed, Which};
 
 /// So many jobs are moved at once.
 const BATCH: u32 = 1000;
@@ -105,7 +106,19 @@ async fn sweep(life: &Life, expire: bool) -> Result<()> {
             None => break,
         }
     }
-    while expire && life.store.change(Which::Expired(BATCH), Event::Expire).await?.len() >= BATCH as usize {}
+    while expire {
+        let expired = life.store.change(Which::Expired(BATCH), Event::Expire).await?;
+        crate::meter::changed(&expired);
+        for Changed { job, outcome } in &expired {
+            if let Ok(change) = outcome {
+                failure_log::tell(job.id, &job.task, "none", change, "nobody started it in time");
+            }
+        }
+        if expired.len() < BATCH as usize {
+            break;
+        }
+    }
+    failure_log::tell_rest();
     Ok(())
 }
 

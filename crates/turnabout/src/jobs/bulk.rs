@@ -1,18 +1,20 @@
 //! The same change to many jobs: all that match.
 
+use std::time::Duration;
+
 use super::list::List;
 use crate::error::{Error, Result};
 use jiff::Timestamp;
 
 use crate::job::{Job, JobId, Priority, State};
 use crate::lifecycle::{Event, Refusal};
-use crate::store::{Changed, Which};
+use crate::store::{Changed, Rewrite, Store, Which};
 
 /// So many jobs are changed at once.
 const PORTION: u32 = 500;
 
 /// What is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Bulk {
     /// Those that have not ended are cancelled.
@@ -25,6 +27,10 @@ pub enum Bulk {
     Retry,
     /// Those that wait or are stuck become more or less urgent.
     Priority(Priority),
+    /// Those that wait or are stuck start so long from now at the earliest.
+    Postpone(Duration),
+    /// Those that wait or are stuck are given another queue or other arguments.
+    Rewrite(Rewrite),
 }
 
 /// What came of it.
@@ -43,45 +49,52 @@ pub struct BulkDone {
 
 impl Bulk {
     /// Which states allow it.
-    pub fn allows(self, state: State) -> bool {
+    pub fn allows(&self, state: State) -> bool {
         match self {
             Self::Cancel => !state.is_final(),
             Self::Restart => state.is_final(),
             Self::Delete => !matches!(state, State::Scheduled | State::Running),
-            Self::Retry | Self::Priority(_) => matches!(state, State::Waiting | State::Stuck),
+            Self::Retry | Self::Priority(_) | Self::Postpone(_) | Self::Rewrite(_) => {
+                matches!(state, State::Waiting | State::Stuck)
+            }
         }
     }
 
-    fn event(self) -> Event {
-        match self {
+    async fn apply(&self, store: &dyn Store, ids: Vec<JobId>) -> Result<Vec<Changed>> {
+        let event = match self {
             Self::Cancel => Event::Cancel,
             Self::Restart => Event::Restart,
             Self::Delete => Event::Delete,
             Self::Retry => Event::Promote,
-            Self::Priority(priority) => Event::Reprioritise(priority),
-        }
+            Self::Priority(priority) => Event::Reprioritise(*priority),
+            Self::Postpone(delay) => Event::Postpone(*delay),
+            Self::Rewrite(to) => return store.rewrite(ids, to.clone()).await,
+        };
+        store.change(Which::Ids(ids), event).await
     }
 
     /// Whether a job that matches was there at that moment: neither submitted since, nor ended since.
-    fn covers(self, job: &Job, begun: Timestamp) -> bool {
+    fn covers(&self, job: &Job, begun: Timestamp) -> bool {
         let since = match self {
-            Self::Cancel | Self::Retry | Self::Priority(_) => Some(job.submitted),
+            Self::Cancel | Self::Retry | Self::Priority(_) | Self::Postpone(_) | Self::Rewrite(_) => {
+                Some(job.submitted)
+            }
             Self::Restart | Self::Delete => job.finished.or(Some(job.submitted)),
         };
-        let parked = self != Self::Retry || job.lane.is_none();
+        let parked = *self != Self::Retry || job.lane.is_none();
         parked && since.is_none_or(|since| since <= begun)
     }
 }
 
 impl List {
     /// Of these, those whose state allows it. None: there are none.
-    fn allowing(mut self, bulk: Bulk) -> Option<Self> {
+    fn allowing(mut self, bulk: &Bulk) -> Option<Self> {
         let states = &mut self.filter.states;
         if states.is_empty() {
             // Whoever tidies up does not mean what is still to be done, unless they say so.
             let all = State::ALL
                 .iter()
-                .filter(|state| bulk != Bulk::Delete || state.is_final());
+                .filter(|state| *bulk != Bulk::Delete || state.is_final());
             states.extend(all);
         }
         states.retain(|state| bulk.allows(*state));
@@ -90,7 +103,7 @@ impl List {
 
     /// How many jobs a [`List::bulk`] would change, counted up to `limit`.
     pub async fn bulk_count(self, bulk: Bulk, limit: u32) -> Result<u64> {
-        match self.allowing(bulk) {
+        match self.allowing(&bulk) {
             Some(list) => list.count(limit).await,
             None => Ok(0),
         }
@@ -100,11 +113,14 @@ impl List {
     /// once, whatever becomes of it meanwhile.
     pub async fn bulk(self, bulk: Bulk, limit: u32) -> Result<BulkDone> {
         let now = self.jobs.insight().moment();
-        self.bulk_since(bulk, limit, now).await
+        self.bulk_since(&bulk, limit, now).await
     }
 
     /// As [`List::bulk`], for a part of something that was begun earlier: what came or ended since is left alone.
-    pub async fn bulk_since(self, bulk: Bulk, limit: u32, begun: Timestamp) -> Result<BulkDone> {
+    pub async fn bulk_since(self, bulk: &Bulk, limit: u32, begun: Timestamp) -> Result<BulkDone> {
+        if let Bulk::Rewrite(to) = bulk {
+            self.jobs.check_rewrite(to)?;
+        }
         let mut done = BulkDone::default();
         let Some(list) = self.allowing(bulk) else {
             return Ok(done);
@@ -117,7 +133,7 @@ impl List {
             let ids: Vec<JobId> = covered.map(|job| job.id).collect();
             seen += page.jobs.len() as u64;
             if !ids.is_empty() {
-                list.bulk_change(ids, bulk.event(), &mut done).await?;
+                list.bulk_change(ids, bulk, &mut done).await?;
             }
             let Some(next) = page.next else { return Ok(done) };
             if seen >= u64::from(limit) {
@@ -129,15 +145,15 @@ impl List {
         }
     }
 
-    async fn bulk_change(&self, ids: Vec<JobId>, event: Event, done: &mut BulkDone) -> Result<()> {
-        let store = self.jobs.store();
+    async fn bulk_change(&self, ids: Vec<JobId>, bulk: &Bulk, done: &mut BulkDone) -> Result<()> {
+        let store = &**self.jobs.store();
         let count = ids.len() as u64;
-        let changed = match store.change(Which::Ids(ids.clone()), event).await {
+        let changed = match bulk.apply(store, ids.clone()).await {
             // Another job has the key of one of them, so that none was changed. The others can be.
             Err(Error::Conflict(_)) => {
                 let mut changed = Vec::new();
                 for id in ids {
-                    match store.change(Which::Ids(vec![id]), event).await {
+                    match bulk.apply(store, vec![id]).await {
                         Ok(one) => changed.extend(one),
                         Err(Error::Conflict(_)) => {}
                         Err(error) => return Err(error),
@@ -147,6 +163,7 @@ impl List {
             }
             changed => changed?,
         };
+        crate::meter::changed(&changed);
         let so = |change: &&Changed| matches!(change.outcome, Ok(_) | Err(Refusal::AlreadySo));
         let changed = changed.iter().filter(so).count() as u64;
         done.changed += changed;

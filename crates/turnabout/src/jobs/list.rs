@@ -11,6 +11,7 @@ use super::scope::Scope;
 use crate::error::{Error, Result};
 use crate::job::{Job, JobId, Reason, State};
 use crate::store::Filter;
+use crate::store::overview::Not;
 
 /// A page holds no more jobs.
 const MAX_PAGE: u32 = 1000;
@@ -100,6 +101,18 @@ impl List {
     /// In this queue.
     pub fn queue(mut self, queue: impl Into<String>) -> Self {
         self.filter.queue = Some(queue.into());
+        self
+    }
+
+    /// With this entry in their meta. Said several times: with all of them.
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.filter.meta.insert(key.into(), value.into());
+        self
+    }
+
+    /// But not these.
+    pub fn not(mut self, not: Not) -> Self {
+        self.filter.not = not;
         self
     }
 

@@ -53,6 +53,11 @@ impl Open {
         self
     }
 
+    /// Whether this is the address of a store, as far as that can be told without opening it.
+    pub fn check(&self) -> Result<()> {
+        Place::of(&self.url).map(drop)
+    }
+
     /// How the tables of the store are, without opening it or changing anything.
     pub async fn status(self) -> Result<SchemaStatus> {
         match Place::of(&self.url)? {

@@ -57,6 +57,7 @@ const EVENTS: [Event; 18] = [
     E::Cancel,
     E::Restart,
     E::Reprioritise(Priority::High),
+    E::Postpone(Duration::from_mins(5)),
     E::Delete,
 ];
 
@@ -119,6 +120,7 @@ fn every_event_in_every_state() {
         cancel       cancelled cancelled scheduled* same      running*  same      cancelled no-cancel no-cancel same
         restart      not-final not-final not-final not-final  not-final not-final not-final waiting   waiting   waiting
         reprioritise waiting   waiting   taken     taken      taken     taken     stuck     taken     taken     taken
+        postpone     waiting   waiting   taken     taken      taken     taken     stuck     taken     taken     taken
         delete       gone      gone      not-final not-final  not-final not-final gone      gone      gone      gone
     ";
     let rows: Vec<Vec<&str>> = table
@@ -307,6 +309,14 @@ fn a_priority_change_moves_a_ready_job_but_never_a_retry_out_of_its_lane() {
         (change.place, change.priority),
         (Location::Ready(Lane::Low), Priority::Low)
     );
+    let hour = Duration::from_hours(1);
+    for state in [S::Waiting, S::Stuck] {
+        let change = on(&job(state), E::Postpone(hour)).expect("legal");
+        assert_eq!((change.state, change.place), (state, Location::Parked(hour)));
+        assert_eq!(change.attempts, job(state).attempts, "it is no attempt");
+    }
+    assert_eq!(on(&job(S::Running), E::Postpone(hour)), Err(Refusal::Taken));
+
     let change = on(&job(S::Stuck), E::Reprioritise(Priority::Low)).expect("legal");
     assert_eq!(change.place, Location::Ready(Lane::Retry));
     assert_eq!(

@@ -116,6 +116,7 @@ impl Buffer {
         state.taken = state.last;
         if taken.len() >= room {
             // From here on there is silence, and the last line that there is room for should say so.
+            crate::meter::lines_dropped(taken.len() - room);
             taken.truncate(room);
             if let Some(last) = taken.last_mut() {
                 last.level = Level::Warn;
@@ -167,6 +168,7 @@ impl State {
     fn trim(&mut self, most: usize) {
         let surplus = self.waiting.len().saturating_sub(most.max(1));
         self.waiting.drain(..surplus);
+        crate::meter::lines_dropped(surplus);
     }
 }
 

@@ -165,6 +165,20 @@ pub struct Checkup {
     pub read_only: bool,
 }
 
+/// The connections that this process has to its database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Connections {
+    /// In use.
+    pub busy: usize,
+    /// Open, and used by nobody.
+    pub idle: usize,
+    /// There may be so many.
+    pub most: usize,
+    /// So many callers wait for one.
+    pub waiting: usize,
+}
+
 /// What operators ask of a store on a bad day.
 #[async_trait]
 pub trait Insight: Send + Sync {
@@ -194,4 +208,9 @@ pub trait Insight: Send + Sync {
 
     /// How the database itself is doing.
     async fn checkup(&self) -> Result<Checkup>;
+
+    /// The connections of this process, where a store has a pool of them.
+    fn connections(&self) -> Option<Connections> {
+        None
+    }
 }

@@ -25,9 +25,9 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Beat, Changed, Configuration, ExecutorInfo, Executors, Leg, NewJob, Occupied, OwedHooks, Promoted, Schedules,
-    Setting, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted, Take, Taken, Transactions, Wake,
-    Which,
+    Beat, Changed, Configuration, ExecutorInfo, Executors, Leg, NewJob, Occupied, OwedHooks, Promoted, Rewrite,
+    Schedules, Setting, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted, Take, Taken,
+    Transactions, Wake, Which,
 };
 use crate::clock::{Clock, after, nanoseconds};
 use crate::error::Result;
@@ -333,6 +333,10 @@ impl Store for Model {
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
         self.change_jobs(which, event)
+    }
+
+    async fn rewrite(&self, ids: Vec<JobId>, to: Rewrite) -> Result<Vec<Changed>> {
+        Ok(self.rewrite_jobs(&ids, &to))
     }
 
     async fn promote(&self, limit: u32) -> Result<Promoted> {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{ExecutorInfo, ID_AHEAD, ID_PAST};
 use crate::error::Result;
 use crate::group::{Cap, GlobalSettings, GroupSettings, QueueSettings, Rate, TaskLimits};
-use crate::job::{Job, JobId, Priority, Reason, State};
+use crate::job::{Job, JobId, Meta, Priority, Reason, State};
 
 /// Counting stops here.
 pub(crate) const COUNTED: u32 = 100_000;
@@ -59,6 +59,10 @@ pub struct Filter {
     pub executor: Option<Uuid>,
     /// With so many attempts, or more.
     pub attempts: Option<u32>,
+    /// With these entries in their meta.
+    pub meta: Meta,
+    /// But not these.
+    pub not: Not,
     /// Older than this one: the cursor of the next page.
     pub before: Option<JobId>,
     /// Not older than this one: where a walk ends that may not go on for long.
@@ -69,7 +73,49 @@ pub struct Filter {
     pub brief: bool,
 }
 
+/// Which jobs are left out of a list: those of which any of this holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Not {
+    /// Of this task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Of this group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of this owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// In this queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// Whose last error has this code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// For this reason in their state, by its number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<i16>,
+}
+
+impl Not {
+    fn includes(&self, job: &Job) -> bool {
+        let is = |wanted: &Option<String>, is: Option<&str>| wanted.is_some() && wanted.as_deref() == is;
+        is(&self.task, Some(&job.task))
+            || is(&self.group, Some(&job.group))
+            || is(&self.owner, job.owner.as_deref())
+            || is(&self.queue, Some(&job.queue))
+            || is(&self.code, job.error_code.as_deref())
+            || self.reason.is_some() && self.reason == job.reason.map(Reason::code)
+    }
+}
+
 impl Filter {
+    /// What is to be in the meta, and what is left out, as JSON: what the stores' statements are told.
+    pub(crate) fn as_json(&self) -> (Option<String>, Option<String>) {
+        let meta = (!self.meta.is_empty()).then(|| serde_json::to_string(&self.meta).unwrap_or_default());
+        let not = (self.not != Not::default()).then(|| serde_json::to_string(&self.not).unwrap_or_default());
+        (meta, not)
+    }
+
     /// Whether it asks for this job.
     pub fn includes(&self, job: &Job) -> bool {
         let same = |wanted: &Option<String>, is: Option<&str>| wanted.is_none() || wanted.as_deref() == is;
@@ -93,6 +139,8 @@ impl Filter {
                 .executor
                 .is_none_or(|wanted| job.claim.is_some_and(|claim| claim.executor == wanted))
             && self.attempts.is_none_or(|least| job.attempts >= least)
+            && self.meta.iter().all(|(key, value)| job.meta.get(key) == Some(value))
+            && !self.not.includes(job)
     }
 
     /// Where ids can be that match: from the first (included) to the second (not). A given id may be older than its job, or

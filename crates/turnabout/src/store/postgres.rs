@@ -16,8 +16,8 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Changed, Leg, NewJob, Promoted, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted, Take, Taken,
-    Transactions, Wake, Which,
+    Changed, Leg, NewJob, Promoted, Rewrite, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted,
+    Take, Taken, Transactions, Wake, Which,
 };
 use crate::clock::Clock;
 use crate::error::Result;
@@ -306,6 +306,11 @@ impl Store for PostgresStore {
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
         self.again("changing jobs", || Box::pin(self.change_jobs(which.clone(), event)))
+            .await
+    }
+
+    async fn rewrite(&self, ids: Vec<JobId>, to: Rewrite) -> Result<Vec<Changed>> {
+        self.again("rewriting jobs", || Box::pin(self.rewrite_jobs(&ids, &to)))
             .await
     }
 

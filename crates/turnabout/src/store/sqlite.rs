@@ -66,8 +66,8 @@ use uuid::Uuid;
 
 use super::Swept;
 use super::{
-    Changed, Leg, NewJob, Promoted, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted, Take, Taken,
-    Transactions, Wake, Which,
+    Changed, Leg, NewJob, Promoted, Rewrite, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted,
+    Take, Taken, Transactions, Wake, Which,
 };
 use crate::clock::Clock;
 use crate::error::Result;
@@ -162,7 +162,7 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
     {
-        self.writer.call(doing, verb).await
+        crate::meter::call(doing, self.writer.call(doing, verb)).await
     }
 
     async fn read<T, F>(&self, doing: &'static str, verb: F) -> Result<T>
@@ -170,7 +170,8 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
     {
-        self.reader.as_ref().unwrap_or(&self.writer).call(doing, verb).await
+        let reader = self.reader.as_ref().unwrap_or(&self.writer);
+        crate::meter::call(doing, reader.call(doing, verb)).await
     }
 }
 
@@ -237,6 +238,11 @@ impl Store for SqliteStore {
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
         self.write("changing jobs", move |tx| change::change(tx, which, event))
+            .await
+    }
+
+    async fn rewrite(&self, ids: Vec<JobId>, to: Rewrite) -> Result<Vec<Changed>> {
+        self.write("rewriting jobs", move |tx| change::rewrite(tx, &ids, &to))
             .await
     }
 

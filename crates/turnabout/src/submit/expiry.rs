@@ -1,9 +1,12 @@
-//! PURE: how long jobs may wait whose submit does not say so.
+//! How long jobs may wait whose submit does not say so.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::clock::after;
+use crate::error::{Error, Result};
 use crate::job::When;
 
 /// After how long jobs expire that nobody has started.
@@ -21,6 +24,18 @@ impl Expiry {
     pub(crate) fn of(&self, task: &str, ready: When) -> When {
         let time = self.tasks.get(task).copied().unwrap_or(self.usual);
         time.map_or(When::Now, |time| from(ready, time))
+    }
+}
+
+/// An error for a job that would expire before it may start.
+pub(super) fn in_time(start: When, end: When) -> Result<()> {
+    let now = Timestamp::now();
+    match (start.moment(now), end.expiry(now)) {
+        (Some(start), Some(end)) if end <= start => Err(Error::invalid(
+            "expires",
+            "the job would expire before it may start; let it expire later than its delay",
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -173,8 +173,12 @@ impl<'a> Many<'a> {
 
 async fn store_portion(store: &dyn Store, portion: Vec<NewJob>, leg: Leg) -> Answers {
     let count = portion.len();
+    let named: Vec<String> = portion.iter().map(|job| job.task.clone()).collect();
     match store.submit_portion(portion, leg).await {
-        Ok(answers) => answers,
+        Ok(answers) => {
+            crate::meter::submitted(named.iter().map(String::as_str), &answers);
+            answers
+        }
         Err(error) => {
             // Each job of the portion was not stored, for one and the same reason.
             let error = Arc::new(error);

@@ -12,8 +12,28 @@ const MAX_META_BYTES: usize = 4096;
 /// No subject is longer, in bytes.
 const MAX_SUBJECT: usize = 200;
 
-/// A name of any kind: not empty, not too long, and nothing in it that a terminal or a database chokes on.
+/// A name of any kind: a key, and nothing that looks like another name and is none.
 pub(crate) fn name(what: &'static str, text: &str) -> Result<()> {
+    key(what, text)?;
+    if text.trim() != text {
+        let why = format!("`{text}` begins or ends with a blank; write it without");
+        return Err(Error::invalid(what, why));
+    }
+    if let Some(unseen) = text.chars().find(|c| is_unseen(*c)) {
+        let why = format!("it contains {unseen:?}, which nobody can see; write it without");
+        return Err(Error::invalid(what, why));
+    }
+    Ok(())
+}
+
+/// Signs without width, and those that turn the direction of writing. (Two that join letters belong to some languages.)
+fn is_unseen(sign: char) -> bool {
+    matches!(sign, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}'
+        | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Not empty, not too long, and nothing in it that a terminal or a database chokes on.
+pub(crate) fn key(what: &'static str, text: &str) -> Result<()> {
     if text.is_empty() {
         return Err(Error::invalid(what, "it is empty; give it a name"));
     }
@@ -46,7 +66,7 @@ pub(crate) fn group_name(text: &str) -> Result<()> {
 
 pub(super) fn meta(meta: &Meta) -> Result<()> {
     for (key, value) in meta {
-        name("meta key", key)?;
+        self::key("meta key", key)?;
         if value.contains('\0') {
             return Err(Error::invalid(
                 "meta",

@@ -47,6 +47,50 @@ fn bad_names_are_refused_with_what_is_wrong() {
         }
     }
     check(plain().group("x".repeat(200))).expect("200 bytes are allowed");
+    for (bad, hint) in [
+        (" acme", "blank"),
+        ("acme ", "blank"),
+        ("  ", "blank"),
+        ("acme\u{3000}", "blank"),
+        ("ac\u{200b}me", "nobody can see"),
+        ("\u{202e}emca", "nobody can see"),
+    ] {
+        for submission in [
+            Submission::named(bad, ()),
+            plain().group(bad),
+            plain().owner(bad),
+            plain().queue(bad),
+        ] {
+            let error = check(submission).expect_err(bad).to_string();
+            assert!(error.contains(hint), "{error}");
+        }
+        check(plain().unique(bad)).expect("a key is nobody's name");
+    }
+    check(plain().group("acme ltd").owner("می\u{200c}خواهم")).expect("names of people");
+}
+
+#[test]
+fn a_job_that_would_expire_before_it_may_start_is_refused() {
+    let hour = Duration::from_hours(1);
+    let tomorrow = Timestamp::now() + hour * 24;
+    for bad in [
+        plain().delay(hour).expires(hour / 2),
+        plain().delay(hour).expires(hour),
+        plain().at(tomorrow).expires(hour),
+        plain().at(tomorrow).expires(tomorrow),
+        plain().delay(hour * 25).expires(tomorrow),
+    ] {
+        let error = check(bad).expect_err("too late").to_string();
+        assert!(error.contains("expire before it may start"), "{error}");
+    }
+    for good in [
+        plain().delay(hour).expires(hour * 2),
+        plain().at(tomorrow).expires(hour * 25),
+        plain().expires(hour),
+        plain().at(now() - hour * 24 * 3650 * 2).expires(hour),
+    ] {
+        check(good).expect("in time");
+    }
 }
 
 #[test]
@@ -79,6 +123,9 @@ fn arguments_that_are_no_json_are_refused() {
 #[test]
 fn meta_and_items_have_bounds() {
     assert!(check(plain().items(0)).is_err());
+    check(plain().items(2_147_483_647)).expect("so many can be stored");
+    let error = check(plain().items(2_147_483_648)).expect_err("too many").to_string();
+    assert!(error.contains("at most 2147483647"), "{error}");
     assert!(check(plain().meta("k", "x".repeat(5000))).is_err());
     assert!(check(plain().meta("k", "a\0b")).is_err());
     let many = (0..33).fold(plain(), |s, i| s.meta(format!("k{i}"), "v"));

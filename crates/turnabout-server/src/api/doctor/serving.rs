@@ -23,7 +23,7 @@ pub(super) fn look(facts: &Facts, findings: &mut Vec<Finding>) {
         .iter()
         .filter(|member| is_there(member, facts.now))
         .collect();
-    if there.is_empty() && !facts.heads.is_empty() {
+    if there.is_empty() {
         findings.push(nobody(facts));
     } else {
         unserved(facts, &there, findings);
@@ -80,7 +80,10 @@ fn count(facts: &Facts, holds: impl Fn(&Head) -> bool) -> (u64, BTreeSet<&str>) 
 fn nobody(facts: &Facts) -> Finding {
     let evidence = match facts.executors.iter().max_by_key(|member| member.seen) {
         None => "no executor is registered".to_owned(),
-        Some(last) if last.draining => format!("the last one, `{}`, was told to take no more jobs", last.info.name),
+        Some(last) if last.draining => format!(
+            "the last one, `{}`, takes no more jobs: it was told so, or shuts down",
+            last.info.name
+        ),
         Some(last) => {
             let ago = Duration::try_from(facts.now.duration_since(last.seen)).unwrap_or_default();
             format!("the last one, `{}`, was heard of {} ago", last.info.name, span(ago))
@@ -88,11 +91,22 @@ fn nobody(facts: &Facts) -> Finding {
     };
     let drained = facts.executors.iter().find(|member| member.draining);
     let mend = match drained {
-        Some(member) => format!("turnabout drain {} --undo", word(&member.info.name)),
+        Some(member) => format!(
+            "turnabout drain {} --undo; if it shuts down, start another one: turnabout serve",
+            word(&member.info.name)
+        ),
         None => "turnabout serve (or `turnabout executor`) on a machine that reaches the database".to_owned(),
     };
-    let what = "no executor takes jobs: nothing that waits will start".to_owned();
-    found(Severity::Critical, "no-executor", what, evidence, mend).see("/api/v1/executors")
+    let (severity, what) = if facts.heads.is_empty() {
+        let what = "no executor takes jobs: what is submitted now will wait";
+        (Severity::Warning, what)
+    } else {
+        (
+            Severity::Critical,
+            "no executor takes jobs: nothing that waits will start",
+        )
+    };
+    found(severity, "no-executor", what.to_owned(), evidence, mend).see("/api/v1/executors")
 }
 
 fn unserved(facts: &Facts, there: &[&Member], findings: &mut Vec<Finding>) {

@@ -1,21 +1,16 @@
-//! Lists of jobs, and changes of all that match.
+//! Lists of jobs.
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use turnabout::jobs::{Bulk, List};
-use turnabout::store::audit::Deed;
-use turnabout::{Error, Job, JobId, State as JobState};
+use turnabout::job::Reason;
+use turnabout::jobs::List;
+use turnabout::store::overview::Not;
+use turnabout::{Job, JobId, State as JobState};
 
-use super::super::audit;
 use super::super::caller::Caller;
-use super::super::extract::{Ask, Body};
-use super::super::operations::{self, Order};
+use super::super::extract::{Ask, Body, no_nul};
 use super::super::state::App;
-use super::super::types::{
-    BulkOutcome, BulkRequest, BulkVerb, Count, JobPage, JobView, ListQuery, OperationView, Problem,
-};
+use super::super::types::{Count, JobPage, JobView, ListQuery, Problem};
 
 /// So many jobs may be asked for by id.
 const MAX_IDS: usize = 1000;
@@ -23,10 +18,6 @@ const MAX_IDS: usize = 1000;
 const MAX_PAGE: u32 = 1000;
 /// Counting stops here.
 const COUNTED: u32 = 10_000;
-/// So many jobs are changed by one call, about.
-const CHANGED: u32 = 10_000;
-/// In the background, no more than so many jobs a second can be asked for.
-const MAX_PACE: u32 = 100_000;
 
 /// List jobs
 ///
@@ -38,22 +29,39 @@ pub(in super::super) async fn list(
     caller: Caller,
     Ask(query): Ask<ListQuery>,
 ) -> Result<Json<JobPage>, Problem> {
+    page(&app, &caller, query).await
+}
+
+/// List jobs by many ids
+///
+/// The same list, for more ids than an address holds.
+#[utoipa::path(post, path = "/api/v1/jobs/find", tag = "jobs", operation_id = "findJobs", request_body = ListQuery,
+    responses((status = 200, body = JobPage, description = "One page")))]
+pub(in super::super) async fn find(
+    State(app): State<App>,
+    caller: Caller,
+    Body(query): Body<ListQuery>,
+) -> Result<Json<JobPage>, Problem> {
+    page(&app, &caller, query).await
+}
+
+async fn page(app: &App, caller: &Caller, query: ListQuery) -> Result<Json<JobPage>, Problem> {
     let ids = query.ids.as_deref().map(parse_ids).transpose()?;
     // Whoever sees a few jobs only is asked about those.
     if let Some(ids) = ids.or_else(|| caller.jobs().map(ToOwned::to_owned)) {
         let mut jobs = app.jobs.get_many(&ids).await?;
-        let meant = narrow(app.jobs.list(), &caller, &query)?;
+        let meant = narrow(app.jobs.list(), caller, &query)?;
         jobs.retain(|job| caller.sees(job) && meant.includes(job));
         let found = query.count.then(|| count(jobs.len() as u64));
         jobs.truncate(page_size(query.limit.unwrap_or(MAX_PAGE))?);
-        let show = |job| shown(&caller, job, query.brief);
+        let show = |job| shown(caller, job, query.brief);
         return Ok(Json(JobPage {
             jobs: jobs.into_iter().map(show).collect(),
             next: None,
             count: found,
         }));
     }
-    let list = narrow(app.jobs.list(), &caller, &query)?;
+    let list = narrow(app.jobs.list(), caller, &query)?;
     let count = if query.count {
         let question = format!("{list:?}");
         Some(count(app.count(question, list.clone(), COUNTED + 1).await?))
@@ -70,7 +78,7 @@ pub(in super::super) async fn list(
         jobs: page
             .jobs
             .into_iter()
-            .map(|job| shown(&caller, job, query.brief))
+            .map(|job| shown(caller, job, query.brief))
             .collect(),
         next: page.next,
         count,
@@ -104,202 +112,11 @@ fn count(jobs: u64) -> Count {
     }
 }
 
-/// Change many jobs
-///
-/// Cancels, restarts, deletes or retries all jobs that match (or those of the `ids` that do) and whose state allows it, or
-/// changes their priority. It covers what matches when it begins, each job once: about 10,000 by one call, or all of them in
-/// the background. With `dry_run` it only says how many there are.
-#[utoipa::path(post, path = "/api/v1/jobs/bulk", tag = "jobs", operation_id = "changeJobs", request_body = BulkRequest,
-    responses(
-        (status = 200, body = BulkOutcome, description = "How many"),
-        (status = 202, body = OperationView, description = "It has begun, in the background"),
-    ))]
-pub(in super::super) async fn bulk(
-    State(app): State<App>,
-    caller: Caller,
-    Body(request): Body<BulkRequest>,
-) -> Result<Response, Problem> {
-    let bulk = check(&request)?;
-    let note = audit::checked(request.note.clone())?;
-    if request.background && !request.dry_run {
-        let order = order(&app, &caller, &request, bulk).await?;
-        let view = operations::begin(&app, &caller, order)?;
-        return Ok((StatusCode::ACCEPTED, Json(view)).into_response());
-    }
-    let outcome = match &request.filter.ids {
-        Some(ids) => change_each(&app, &caller, &request, bulk, &parse_ids(ids)?).await?,
-        None => change_all(&app, &caller, &request, bulk).await?,
-    };
-    if !request.dry_run {
-        let BulkOutcome { changed, skipped, .. } = outcome;
-        tracing::info!(by = caller.name, verb = ?request.action, changed, skipped, "many jobs were changed");
-        let mut deed = caller.deed(request.action.as_str());
-        deed.group = deed.group.or_else(|| request.filter.group.clone());
-        let deed = Deed {
-            filter: audit::json(&request.filter),
-            count: Some(changed),
-            after: request.priority.and_then(|priority| audit::json(&priority)),
-            note,
-            ..deed
-        };
-        app.note(deed).await;
-    }
-    Ok(Json(outcome).into_response())
-}
-
-/// Whether a request makes sense, and what it asks for.
-fn check(request: &BulkRequest) -> Result<Bulk, Problem> {
-    let query = &request.filter;
-    for (field, said) in [
-        ("limit", query.limit.is_some()),
-        ("count", query.count),
-        ("looks", query.looks.is_some()),
-    ] {
-        if said {
-            return Err(Problem::invalid(
-                field,
-                format!("`{field}` is for lists, not for changes of all that match"),
-            ));
-        }
-    }
-    // A cursor says where to go on, not which jobs.
-    let says_nothing = ListQuery {
-        before: None,
-        ..query.clone()
-    } == ListQuery::default();
-    match (says_nothing, request.all) {
-        (true, false) => {
-            return Err(Problem::invalid(
-                "filter",
-                "it says nothing about the jobs; say which are meant, or `\"all\": true` if all are",
-            ));
-        }
-        (false, true) => {
-            return Err(Problem::invalid(
-                "all",
-                "the filter says which jobs are meant; leave out one of the two",
-            ));
-        }
-        _ => {}
-    }
-    if request
-        .pace
-        .is_some_and(|pace| !request.background || !(1..=MAX_PACE).contains(&pace))
-    {
-        return Err(Problem::invalid(
-            "pace",
-            format!("it is from 1 to {MAX_PACE}, and for the background"),
-        ));
-    }
-    match (request.action, request.priority) {
-        (BulkVerb::Priority, Some(priority)) => Ok(Bulk::Priority(priority)),
-        (BulkVerb::Priority, None) => Err(Problem::invalid("priority", "say which: high, normal or low")),
-        (_, Some(_)) => Err(Problem::invalid("priority", "it is for the action `priority`")),
-        (BulkVerb::Cancel, None) => Ok(Bulk::Cancel),
-        (BulkVerb::Restart, None) => Ok(Bulk::Restart),
-        (BulkVerb::Delete, None) => Ok(Bulk::Delete),
-        (BulkVerb::Retry, None) => Ok(Bulk::Retry),
-    }
-}
-
-async fn order(app: &App, caller: &Caller, request: &BulkRequest, bulk: Bulk) -> Result<Order, Problem> {
-    if request.filter.ids.is_some() {
-        return Err(Problem::invalid(
-            "background",
-            "jobs that are named by their ids are changed at once",
-        ));
-    }
-    let list = narrow(app.jobs.list(), caller, &request.filter)?;
-    let matched = list.clone().bulk_count(bulk, CHANGED + 1).await?;
-    Ok(Order {
-        action: request.action,
-        bulk,
-        list,
-        filter: audit::json(&request.filter),
-        pace: request.pace,
-        matched: matched.min(CHANGED.into()),
-        more: matched > CHANGED.into(),
-    })
-}
-
-/// All that match, so many at the most.
-async fn change_all(app: &App, caller: &Caller, request: &BulkRequest, bulk: Bulk) -> Result<BulkOutcome, Problem> {
-    let list = narrow(app.jobs.list(), caller, &request.filter)?;
-    if request.dry_run {
-        let matched = list.bulk_count(bulk, CHANGED + 1).await?;
-        return Ok(BulkOutcome {
-            matched: matched.min(CHANGED.into()),
-            changed: 0,
-            skipped: 0,
-            more: matched > CHANGED.into(),
-            next: None,
-        });
-    }
-    let done = list.bulk(bulk, CHANGED).await?;
-    Ok(BulkOutcome {
-        matched: done.changed + done.skipped,
-        changed: done.changed,
-        skipped: done.skipped,
-        more: done.more,
-        next: done.next,
-    })
-}
-
-/// Changes those of the jobs that are meant, one after the other: someone has picked them from a list.
-async fn change_each(
-    app: &App,
-    caller: &Caller,
-    request: &BulkRequest,
-    bulk: Bulk,
-    ids: &[JobId],
-) -> Result<BulkOutcome, Problem> {
-    let meant = narrow(app.jobs.list(), caller, &request.filter)?;
-    let mut jobs = app.jobs.get_many(ids).await?;
-    // Whoever tidies up does not mean what is still to be done, unless they name states.
-    let tidies = bulk == Bulk::Delete && request.filter.state.is_none();
-    jobs.retain(|job| {
-        caller.sees(job) && meant.includes(job) && bulk.allows(job.state) && (!tidies || job.state.is_final())
-    });
-    let mut outcome = BulkOutcome {
-        matched: jobs.len() as u64,
-        changed: 0,
-        skipped: 0,
-        more: false,
-        next: None,
-    };
-    if request.dry_run {
-        return Ok(outcome);
-    }
-    for job in jobs {
-        let changed = match bulk {
-            Bulk::Cancel => app.jobs.cancel(job.id).await.map(drop),
-            Bulk::Restart => app.jobs.restart(job.id).await,
-            Bulk::Delete => app.jobs.delete(job.id).await,
-            Bulk::Retry => app.jobs.retry_now(job.id).await,
-            Bulk::Priority(priority) => app.jobs.set_priority(job.id, priority).await,
-            _ => Err(Error::WrongState {
-                id: job.id,
-                state: job.state,
-                hint: "this server does not know the action",
-            }),
-        };
-        match changed {
-            Ok(()) => outcome.changed += 1,
-            // Something else has become of it meanwhile.
-            Err(Error::NotFound(_) | Error::NotCancellable { .. } | Error::WrongState { .. } | Error::Conflict(_)) => {
-                outcome.skipped += 1;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(outcome)
-}
-
 /// Narrows a list by a text.
 type Narrow = fn(List, String) -> List;
 
 /// Of all jobs, those that are asked for and that the caller may see.
-fn narrow(list: List, caller: &Caller, query: &ListQuery) -> Result<List, Problem> {
+pub(super) fn narrow(list: List, caller: &Caller, query: &ListQuery) -> Result<List, Problem> {
     let mut list = list.limit(query.limit.unwrap_or(100));
     if let Some(states) = &query.state {
         for state in parse_states(states)? {
@@ -307,27 +124,46 @@ fn narrow(list: List, caller: &Caller, query: &ListQuery) -> Result<List, Proble
         }
     }
     let (group, owner) = caller.place(query.group.clone(), query.owner.clone())?;
-    let texts: [(&Option<String>, Narrow); 6] = [
-        (&query.task, List::task),
-        (&group, List::group),
-        (&owner, List::owner),
-        (&query.queue, List::queue),
-        (&query.search, List::subject),
-        (&query.code, List::code),
+    let mut not = Not::default();
+    let texts: [(&Option<String>, Narrow, &mut Option<String>); 5] = [
+        (&query.task, List::task, &mut not.task),
+        (&group, List::group, &mut not.group),
+        (&owner, List::owner, &mut not.owner),
+        (&query.queue, List::queue, &mut not.queue),
+        (&query.code, List::code, &mut not.code),
     ];
-    for (text, narrow) in texts {
-        if let Some(text) = text {
-            list = narrow(list, text.clone());
+    for (text, narrow, not) in texts {
+        match text.as_deref().map(|text| (text.strip_prefix('!'), text)) {
+            Some((Some(other), _)) => *not = Some(other.to_owned()),
+            Some((None, text)) => list = narrow(list, text.to_owned()),
+            None => {}
         }
+    }
+    if let Some(text) = &query.search {
+        list = list.subject(text);
+    }
+    if let Some(text) = &query.reason {
+        let reason = text.strip_prefix('!').unwrap_or(text).parse::<Reason>();
+        let reason = reason.map_err(|error| Problem::invalid("reason", error.to_string()))?;
+        if text.starts_with('!') {
+            not.reason = Some(reason.code());
+        } else {
+            list = list.reason(reason);
+        }
+    }
+    list = list.not(not);
+    for entry in query.meta.iter().flat_map(|all| all.split(',')) {
+        let (key, value) = entry
+            .split_once('=')
+            .ok_or_else(|| Problem::invalid("meta", format!("`{entry}` is not written as key=value")))?;
+        no_nul("meta", entry)?;
+        list = list.meta(key, value);
     }
     if let Some(since) = query.since {
         list = list.since(since);
     }
     if let Some(until) = query.until {
         list = list.until(until);
-    }
-    if let Some(reason) = query.reason {
-        list = list.reason(reason);
     }
     if let Some(parent) = query.parent {
         list = list.parent(parent);

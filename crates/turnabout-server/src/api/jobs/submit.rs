@@ -14,12 +14,13 @@ use turnabout::job::RATE;
 use turnabout::{JobId, Submission, Submitted};
 
 use super::super::caller::Caller;
-use super::super::extract::{Body, field};
+use super::super::extract::{Body, field, in_words};
 use super::super::state::App;
 use super::super::tokens;
 use super::super::types::{
     BatchOutcome, BatchRequest, Code, ItemOutcome, JobView, Problem, SubmitRequest, SubmittedToken, SubmittedView,
 };
+use crate::api::{WEBHOOK_GROUP, WEBHOOK_TASK};
 use crate::traces;
 
 /// A batch holds no more jobs.
@@ -177,6 +178,7 @@ pub(in super::super) async fn submit_batch(
         .collect();
     let mut answers = app.jobs.submit_all(good).instrument(traced.span).await.into_iter();
     let mut outcomes: Vec<ItemOutcome> = Vec::with_capacity(checked.len());
+    let mut told = false;
     for checked in checked {
         outcomes.push(item(match checked {
             Ok(wanted) => {
@@ -186,6 +188,10 @@ pub(in super::super) async fn submit_batch(
                     Ok(submitted) => {
                         let token = wanted.token(&app, &caller, submitted).await.unwrap_or_default();
                         Ok((submitted, token))
+                    }
+                    // Once for the whole batch: a disk that is full is not filled with that.
+                    Err(error) if error.is_transient() && std::mem::replace(&mut told, true) => {
+                        Err(Problem::untold(error))
                     }
                     Err(error) => Err(error.into()),
                 }
@@ -210,7 +216,7 @@ pub(in super::super) async fn submit_batch(
 /// One job of a batch.
 fn read(job: &RawValue) -> Result<SubmitRequest, Problem> {
     serde_json::from_str(job.get()).map_err(|error| {
-        let complaint = error.to_string();
+        let complaint = in_words(&error.to_string());
         Problem::invalid(field(&complaint).unwrap_or("jobs"), complaint.as_str())
     })
 }
@@ -266,6 +272,10 @@ fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRe
         tokens::may_mint(caller)?;
     }
     let (group, owner) = caller.place(request.group, request.owner)?;
+    if group.as_deref().is_some_and(is_ours) && !request.task.starts_with(WEBHOOK_TASK) {
+        let detail = format!("the group `{WEBHOOK_GROUP}` is the server's own, for its webhooks; choose another name");
+        return Err(Problem::invalid("group", detail));
+    }
     let args = request.args.as_deref().map_or("{}", RawValue::get);
     // Kept as it is written, and yet nothing that a task could not read: half a character, or lists without end.
     let read = serde_json::from_str::<Value>(args);
@@ -348,6 +358,11 @@ fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRe
     Ok(submission)
 }
 
-fn duration(field: &str, text: &str) -> Result<std::time::Duration, Problem> {
+/// Whether a group is the one in which the server itself submits jobs, or lies inside it.
+fn is_ours(group: &str) -> bool {
+    group.split('/').next() == Some(WEBHOOK_GROUP)
+}
+
+pub(super) fn duration(field: &str, text: &str) -> Result<std::time::Duration, Problem> {
     crate::cli::duration(text).map_err(|why| Problem::invalid(field, why))
 }

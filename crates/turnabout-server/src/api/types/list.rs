@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use turnabout::job::Reason;
+use serde_json::value::RawValue;
 use turnabout::{JobId, Priority};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -17,7 +17,8 @@ use super::{JobView, PriorityWord};
 #[into_params(parameter_in = Query)]
 #[schema(as = Filter)]
 pub(crate) struct ListQuery {
-    /// These jobs, by id and separated by commas, in this order; at most 1000. Ids that name no job are left out.
+    /// These jobs, by id and separated by commas, in this order; at most 1000. Ids that name no job are left out. An address
+    /// holds about 800: for more, `POST /api/v1/jobs/find` takes the same as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ids: Option<String>,
     /// States, separated by commas: in one of them. `unfinished`, `ended` and `active` (scheduled or running) name several.
@@ -26,7 +27,7 @@ pub(crate) struct ListQuery {
     #[serde(skip_serializing_if = "Option::is_none", alias = "states")]
     #[param(example = "!success")]
     pub(crate) state: Option<String>,
-    /// Of this task.
+    /// Of this task. With `!` before it, as also before a group, an owner, a queue, a reason and a code: all but these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<String>,
     /// Of this group.
@@ -50,9 +51,8 @@ pub(crate) struct ListQuery {
     /// For this reason in their state: `error`, `permanent`, `timed-out`, `interrupted`, `lost`, `expired`,
     /// `cancel-requested`, `restarted`, `snoozed`, `released` or `rate-limited`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    #[param(value_type = Option<String>, example = "timed-out")]
-    pub(crate) reason: Option<Reason>,
+    #[param(example = "timed-out")]
+    pub(crate) reason: Option<String>,
     /// Whose last error has this code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) code: Option<String>,
@@ -67,6 +67,10 @@ pub(crate) struct ListQuery {
     /// With so many attempts, or more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) attempts: Option<u32>,
+    /// With these entries in their meta: `key=value`, several separated by commas.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(example = "order=4711")]
+    pub(crate) meta: Option<String>,
     /// The next page: `next` of the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Uuid>)]
@@ -127,6 +131,12 @@ pub(crate) enum BulkVerb {
     Retry,
     /// Make those that wait more or less urgent: see `priority`.
     Priority,
+    /// Have those that wait or are stuck start later: see `delay`.
+    Delay,
+    /// Give those that wait or are stuck another queue: see `queue`.
+    Queue,
+    /// Give those that wait or are stuck other arguments: see `args`. The filter has to name the task.
+    Args,
 }
 
 impl BulkVerb {
@@ -138,12 +148,15 @@ impl BulkVerb {
             Self::Delete => "delete",
             Self::Retry => "retry",
             Self::Priority => "set-priority",
+            Self::Delay => "delay",
+            Self::Queue => "set-queue",
+            Self::Args => "set-args",
         }
     }
 }
 
 /// Something to be done to all jobs that match.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BulkRequest {
     /// What.
@@ -158,6 +171,16 @@ pub(crate) struct BulkRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<PriorityWord>)]
     pub(crate) priority: Option<Priority>,
+    /// They start so long from now at the earliest, where the action is `delay`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) delay: Option<String>,
+    /// Which executors may take them, where the action is `queue`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) queue: Option<String>,
+    /// Their arguments, where the action is `args`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub(crate) args: Option<Box<RawValue>>,
     /// Do it in the background, and answer at once with an operation (202): see `/api/v1/operations`.
     #[serde(default)]
     pub(crate) background: bool,

@@ -22,7 +22,7 @@ use crate::log::Line;
 use crate::store::overview::{GroupSum, Member, SigningKey, Sum, Tally, Whose};
 use crate::store::{
     Beat, Changed, Configuration, Counts, ExecutorInfo, Executors, Filter, Hint, Hints, Leg, LogEnd, LogLines, NewJob,
-    Occupied, Overview, OwedHooks, Promoted, Report, Reporting, Schedules, Setting, Settle, Settled, Signal,
+    Occupied, Overview, OwedHooks, Promoted, Report, Reporting, Rewrite, Schedules, Setting, Settle, Settled, Signal,
     Standpoint, Start, Stood, Store, Submitted, Take, Taken, Transactions, Wake, Watched, Which,
 };
 use crate::task::TaskSettings;
@@ -163,6 +163,10 @@ impl Store for Counting {
 
     async fn change(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
         self.call("change", self.inner.change(which, event)).await
+    }
+
+    async fn rewrite(&self, ids: Vec<JobId>, to: Rewrite) -> Result<Vec<Changed>> {
+        self.call("rewrite", self.inner.rewrite(ids, to)).await
     }
 
     async fn promote(&self, limit: u32) -> Result<Promoted> {

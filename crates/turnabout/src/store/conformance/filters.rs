@@ -5,10 +5,94 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{World, cases, job};
-use crate::job::{Described, JobId, Reason, State};
+use crate::job::{Described, JobId, Meta, Reason, State};
 use crate::jobs::{Bulk, Jobs};
 use crate::lifecycle::Event;
+use crate::store::overview::Not;
 use crate::store::{Filter, NewJob, Settle, Settled};
+
+async fn lists_look_into_meta_and_leave_out_what_is_not_meant(world: &World) {
+    let mut exec = world.executor().await;
+    let meta = |pairs: &[(&str, &str)]| -> Meta {
+        let owned = pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        owned.collect()
+    };
+    let with = [
+        ("a", meta(&[("order", "1"), ("it's \"odd\"", "ü")]), Some("ada")),
+        ("a", meta(&[("order", "2")]), None),
+        ("b", meta(&[]), Some("bob")),
+    ];
+    let mut ids = Vec::new();
+    for (group, meta, owner) in with {
+        let owner = owner.map(str::to_owned);
+        let new = NewJob {
+            meta,
+            owner,
+            ..job(group)
+        };
+        ids.push(world.add(new).await);
+        world.advance(Duration::from_secs(1));
+        if ids.len() == 1 {
+            let taken = exec.take_one().await;
+            exec.run(&taken, Event::FailForGood).await;
+        }
+    }
+    let list = async |filter: Filter| {
+        let whole = Filter { limit: 100, ..filter };
+        let jobs = world.store.list(&whole).await.expect("it works");
+        assert_eq!(world.store.count(&whole).await.expect("it works"), jobs.len() as u64);
+        assert!(jobs.iter().all(|job| whole.includes(job)));
+        let at = |job: &crate::Job| ids.iter().position(|id| *id == job.id).expect("one of them");
+        jobs.iter().map(at).collect::<Vec<usize>>()
+    };
+    let by_meta = |pairs: &[(&str, &str)]| Filter {
+        meta: meta(pairs),
+        ..Filter::default()
+    };
+    assert_eq!(
+        list(by_meta(&[("order", "1")])).await,
+        [0],
+        "the one that has failed, too"
+    );
+    assert_eq!(list(by_meta(&[("it's \"odd\"", "ü"), ("order", "1")])).await, [0]);
+    assert_eq!(
+        list(by_meta(&[("order", "1"), ("more", "x")])).await,
+        Vec::<usize>::new()
+    );
+    let but = |not: Not| Filter {
+        not,
+        ..Filter::default()
+    };
+    let some = |text: &str| Some(text.to_owned());
+    let not = Not {
+        group: some("a"),
+        ..Not::default()
+    };
+    assert_eq!(list(but(not)).await, [2]);
+    let not = Not {
+        owner: some("ada"),
+        ..Not::default()
+    };
+    assert_eq!(list(but(not)).await, [2, 1], "also whoever has none");
+    let not = Not {
+        reason: Some(Reason::Permanent.code()),
+        ..Not::default()
+    };
+    assert_eq!(list(but(not)).await, [2, 1]);
+    let not = Not {
+        task: some("work"),
+        ..Not::default()
+    };
+    assert_eq!(list(but(not)).await, Vec::<usize>::new());
+    let not = Not {
+        queue: some("ocr"),
+        code: some("none"),
+        ..Not::default()
+    };
+    assert_eq!(list(but(not)).await, [2, 1, 0]);
+}
 
 async fn lists_look_into_subjects_and_times_and_can_be_counted(world: &World) {
     let mut exec = world.executor().await;
@@ -330,6 +414,7 @@ async fn c66_jobs_that_wait_are_deleted_in_bulk_where_that_is_said(world: &World
 }
 
 cases!(
+    lists_look_into_meta_and_leave_out_what_is_not_meant,
     a_page_that_may_not_look_for_long_says_where_to_go_on,
     lists_ask_for_reasons_codes_parents_executors_and_attempts,
     c37_a_brief_list_has_no_arguments_and_no_results,

@@ -6,7 +6,7 @@ use super::{World, cases, job};
 use crate::error::Error;
 use crate::job::{Priority, Reason, State, When};
 use crate::lifecycle::{Event, Refusal};
-use crate::store::{NewJob, Settled, Which};
+use crate::store::{NewJob, Rewrite, Settled, Which};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -209,6 +209,68 @@ async fn only_a_waiting_or_stuck_job_changes_its_priority(world: &World) {
     assert_eq!((taken_then.priority, taken_then.state), (Priority::High, State::Stuck));
 }
 
+async fn a_waiting_or_stuck_job_is_delayed_and_keeps_its_attempts(world: &World) {
+    let mut exec = world.executor().await;
+    let later = Event::Postpone(MINUTE * 5);
+    let [ready, stuck] = [world.add(job("a")).await, world.add(job("b")).await];
+    let taken = exec.take(2).await;
+    assert_eq!(world.happen(stuck, later).await, Err(Refusal::Taken), "it is held");
+    let of = |id| taken.iter().find(|job| job.id == id).expect("it was taken");
+    exec.run(of(stuck), Event::Fail).await;
+    exec.release(of(ready)).await;
+    for (id, attempts) in [(ready, 0), (stuck, 1)] {
+        world.happen(id, later).await.expect("it may");
+        let delayed = world.get(id).await;
+        assert_eq!((delayed.lane, delayed.attempts), (None, attempts));
+        assert_eq!(delayed.due, Some(crate::clock::after(world.clock.now(), MINUTE * 5)));
+    }
+    let before = world.store.attempts(stuck).await.expect("it works");
+    assert_eq!(before.len(), 1, "a delay is no attempt");
+    world.advance(MINUTE * 4);
+    world.store.promote(10).await.expect("it works");
+    assert!(exec.take(2).await.is_empty(), "not yet");
+    world.advance(MINUTE);
+    world.store.promote(10).await.expect("it works");
+    assert_eq!(exec.take(2).await.len(), 2);
+}
+
+async fn a_waiting_job_is_given_another_queue_and_other_arguments(world: &World) {
+    let mut here = world.executor().await;
+    let mut there = world.executor_of(&["far"], &["work"]).await;
+    let [ready, held] = [world.add(job("a")).await, world.add(job("b")).await];
+    let parked = NewJob {
+        when: When::After(MINUTE),
+        ..job("a")
+    };
+    let parked = world.add(parked).await;
+    let both = here.take(2).await;
+    let of = |id| both.iter().find(|job| job.id == id).expect("it was taken");
+    here.release(of(ready)).await;
+    let far = Rewrite {
+        queue: Some("far".to_owned()),
+        args: None,
+    };
+    let all = vec![ready, parked, held, crate::job::JobId::at(world.clock.now())];
+    let changed = world.store.rewrite(all, far.clone()).await.expect("it works");
+    let outcomes: Vec<_> = changed.iter().map(|c| (c.job.id, c.outcome.is_ok())).collect();
+    assert_eq!(outcomes, [(ready, true), (parked, true), (held, false)]);
+    let other = Rewrite {
+        queue: None,
+        args: Some("[2]".to_owned()),
+    };
+    world.store.rewrite(vec![ready], other).await.expect("it works");
+    assert!(here.take(5).await.is_empty(), "none is left in the old queue");
+    let taken = there.take(5).await;
+    assert_eq!(taken.iter().map(|job| job.id).collect::<Vec<_>>(), [ready]);
+    assert_eq!(&*taken[0].args, "[2]");
+    let waits = world.get(parked).await;
+    assert_eq!((&*waits.queue, waits.due.is_some(), waits.lane), ("far", true, None));
+    world.advance(MINUTE);
+    world.store.promote(10).await.expect("it works");
+    assert_eq!(there.take(5).await.len(), 1);
+    assert_eq!(world.get(held).await.queue, "default", "it was held");
+}
+
 async fn many_jobs_change_in_one_call_each_by_its_own_rule(world: &World) {
     let mut exec = world.executor().await;
     let waiting = world.flood("a", 3).await;
@@ -236,5 +298,7 @@ cases!(
     a_restart_fails_while_its_unique_key_is_held,
     a_job_in_an_executors_hands_cannot_be_deleted,
     only_a_waiting_or_stuck_job_changes_its_priority,
+    a_waiting_or_stuck_job_is_delayed_and_keeps_its_attempts,
+    a_waiting_job_is_given_another_queue_and_other_arguments,
     many_jobs_change_in_one_call_each_by_its_own_rule,
 );

@@ -10,8 +10,8 @@ use crate::clock::until;
 use crate::error::{Error, Result};
 use crate::group::{GroupSettings, QueueSettings, TaskLimits};
 use crate::job::{Attempt, Claim, Job, JobId, State};
-use crate::lifecycle::{Event, decide, words};
-use crate::store::{Beat, Changed, Promoted, Setting, Signal, Which};
+use crate::lifecycle::{Event, Location, decide, words};
+use crate::store::{Beat, Changed, Promoted, Rewrite, Setting, Signal, Which};
 use crate::turn::Charge;
 
 impl Model {
@@ -60,6 +60,30 @@ impl Model {
             self.apply(tables, next, change, hooks);
         }
         Changed { job, outcome }
+    }
+
+    pub(super) fn rewrite_jobs(&self, ids: &[JobId], to: &Rewrite) -> Vec<Changed> {
+        let tables = &mut *self.tables();
+        let mut changed = Vec::new();
+        for id in ids {
+            let Some(job) = tables.job(*id).cloned() else { continue };
+            let outcome = to.decide(&job);
+            if let Ok(change) = &outcome {
+                let moves = matches!(change.place, Location::Parked(_));
+                if moves {
+                    self.happen_to(tables, job.clone(), Event::Postpone(Duration::ZERO));
+                }
+                if let Some(live) = tables.live.get_mut(id) {
+                    live.queue = to.queue.clone().unwrap_or_else(|| live.queue.clone());
+                    live.args = to.args.clone().unwrap_or_else(|| live.args.clone());
+                }
+                if moves && let Some(aside) = tables.live.get(id).cloned() {
+                    self.happen_to(tables, aside, Event::Promote);
+                }
+            }
+            changed.push(Changed { job, outcome });
+        }
+        changed
     }
 
     pub(super) fn promote_due(&self, limit: u32) -> Promoted {

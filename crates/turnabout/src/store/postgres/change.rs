@@ -14,7 +14,7 @@ use crate::hook::Hooks;
 use crate::job::{Job, JobId, State};
 use crate::lifecycle::{self, Change, Event, Location, Policy, Refusal, attempt_number, attempt_to_keep};
 use crate::progress::Shown;
-use crate::store::{ATTEMPTS_KEPT, Changed, Promoted, Settle, Signal, Which};
+use crate::store::{ATTEMPTS_KEPT, Changed, Promoted, Rewrite, Settle, Signal, Which};
 
 impl PostgresStore {
     pub(super) async fn change_jobs(&self, which: Which, event: Event) -> Result<Vec<Changed>> {
@@ -53,6 +53,51 @@ impl PostgresStore {
         if owed {
             self.signal(Signal::Owed);
         }
+        Ok(changed)
+    }
+
+    /// Another queue, or other arguments, for jobs that nobody holds.
+    pub(super) async fn rewrite_jobs(&self, ids: &[JobId], to: &Rewrite) -> Result<Vec<Changed>> {
+        let failed = failed("rewriting jobs");
+        let tx = Tx::on(self.client().await?);
+        tx.open(Mode::Durable).await.map_err(&failed)?;
+        let jobs = self.lock(&tx, &Which::Ids(ids.to_vec())).await?;
+        let decided = jobs.into_iter().map(|job| Changed {
+            outcome: to.decide(&job),
+            job,
+        });
+        let changed: Vec<Changed> = decided.collect();
+        let done: Vec<(&Job, &Change)> = changed.iter().filter_map(Changed::done).collect();
+        let moving = done
+            .iter()
+            .filter(|(_, change)| matches!(change.place, Location::Parked(_)));
+        let (mut aside, mut back) = (Vec::new(), Vec::new());
+        for (job, change) in moving {
+            aside.push(settle(job, **change));
+            if let Ok(ready) = lifecycle::decide(&change.standing(), &Event::Promote, &Policy::default(), 0.0) {
+                back.push(settle(job, ready));
+            }
+        }
+        // Aside, so that they leave the streams that they are in; then into the others.
+        if !aside.is_empty() {
+            self.write_in(&tx, None, None, &aside).await.map_err(&failed)?;
+        }
+        let rewritten: Vec<Uuid> = done.iter().map(|(job, _)| job.id.0).collect();
+        tx.execute(&self.sql.rewrite, &[&rewritten, &to.queue, &to.args])
+            .await
+            .map_err(&failed)?;
+        if !back.is_empty() {
+            let statement = tx.prepare(&self.sql.give_back).await.map_err(&failed)?;
+            let all: Vec<&Settle> = back.iter().collect();
+            self.give_back(&tx, &statement, None, &all, true)
+                .await
+                .map_err(&failed)?;
+        }
+        tx.commit().await.map_err(&failed)?;
+        if !back.is_empty() {
+            self.made_ready();
+        }
+        self.signal_changed(rewritten.iter().map(|id| JobId(*id)));
         Ok(changed)
     }
 
@@ -191,6 +236,7 @@ impl PostgresStore {
             match change.place {
                 Location::Held => self.signal(Signal::Cancel(id)),
                 Location::Ready(_) => ready = true,
+                Location::Parked(delay) => self.signal(Signal::Due(delay)),
                 _ => {}
             }
         }
@@ -251,7 +297,7 @@ impl PostgresStore {
         tx: &Tx,
         executor: Uuid,
         policies: &HashMap<String, Policy>,
-    ) -> Result<Vec<Settle>> {
+    ) -> Result<(Vec<Settle>, Vec<(Job, Change)>)> {
         let failed = failed("taking over jobs");
         let rows = tx.query(&self.sql.lock_held, &[&executor]).await.map_err(&failed)?;
         let mut lost = Vec::new();
@@ -287,11 +333,11 @@ impl PostgresStore {
         let tried = lost.iter().filter(|job| attempt_to_keep(&job.change).is_some());
         self.ensure_attempt_days_in(tx, tried.map(|job| job.id)).await?;
         self.write_in(tx, None, Some(executor), &lost).await.map_err(&failed)?;
-        let changes: Vec<(&Job, &Change)> = changes.iter().map(|(job, change)| (job, change)).collect();
-        if self.note_changes(tx, &changes).await? {
+        let noted: Vec<(&Job, &Change)> = changes.iter().map(|(job, change)| (job, change)).collect();
+        if self.note_changes(tx, &noted).await? {
             self.signal(Signal::Owed);
         }
-        Ok(lost)
+        Ok((lost, changes))
     }
 }
 

@@ -205,15 +205,18 @@ impl PostgresStore {
             orphans.iter().map(|row| row.get(0)).collect()
         };
         tx.query(&self.sql.lock_all_caps, &[]).await.map_err(&failed)?;
-        let mut lost = Vec::new();
+        let (mut lost, mut changed) = (Vec::new(), Vec::new());
         for &executor in &dead {
-            lost.extend(self.lose_jobs(&tx, executor, &policies).await?);
+            let (jobs, how) = self.lose_jobs(&tx, executor, &policies).await?;
+            lost.extend(jobs);
+            changed.extend(how);
             tx.execute(&self.sql.deregister, &[&executor]).await.map_err(&failed)?;
             self.forget_executor(executor);
         }
         // On another connection, which sees them still.
         let told = self.last_of(&lost).await;
         tx.commit().await.map_err(&failed)?;
+        crate::failure_log::lost(executor, changed.iter().map(|(job, change)| (job, change)));
         let ids = lost.iter().map(|job| job.id).collect();
         self.announce(&lost, &ids, !lost.is_empty());
         self.hint_last(told, &ids);

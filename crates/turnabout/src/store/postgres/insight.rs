@@ -13,8 +13,8 @@ use super::migrate::NEWEST;
 use crate::error::{Error, Result};
 use crate::job::{JobId, Lane, Reason, State};
 use crate::store::insight::{
-    Backlog, Checkup, ERROR_READ, Ended, FAILURES_READ, Failure, Head, Held, HeldBy, Insight, OpenTransaction,
-    ReadyPlace, TableRows,
+    Backlog, Checkup, Connections, ERROR_READ, Ended, FAILURES_READ, Failure, Head, Held, HeldBy, Insight,
+    OpenTransaction, ReadyPlace, TableRows,
 };
 use crate::store::overview::Whose;
 
@@ -152,6 +152,16 @@ impl Insight for PostgresStore {
                 })
             })
             .collect()
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        let pool = self.pool.status();
+        Some(Connections {
+            busy: pool.size.saturating_sub(pool.available),
+            idle: pool.available,
+            most: pool.max_size,
+            waiting: pool.waiting,
+        })
     }
 
     async fn checkup(&self) -> Result<Checkup> {

@@ -98,7 +98,8 @@ impl PostgresStore {
         let (live, ended) = (filter.wants(false), filter.wants(true));
         let attempts = filter.attempts.map(|least| i32::try_from(least).unwrap_or(i32::MAX));
         // Not kept prepared: planned for what is asked, it walks the index that fits.
-        let params: [&(dyn ToSql + Sync); 18] = [
+        let (meta, not) = filter.as_json();
+        let params: [&(dyn ToSql + Sync); 20] = [
             &states,
             &filter.task,
             &filter.group,
@@ -117,6 +118,8 @@ impl PostgresStore {
             &attempts,
             &live,
             &ended,
+            &meta,
+            &not,
         ];
         let params: Vec<&(dyn ToSql + Sync)> = params.iter().chain(more).copied().collect();
         client.query(sql, &params).await.map_err(&failed)

@@ -55,7 +55,7 @@ statements! {
     move_rate_key, move_rates, next_due, note, notify, open_accounts, open_copy, open_transaction, orphans, owed, past, peers, prune_accounts,
     prune_arrivals, prune_attempts, prune_audit, prune_logs, prune_names, prune_rate_keys, prune_reports, prune_rows, publish, rate_key, rates, read, read_ended,
     ready_of, register, report, request_cancel,
-    reserve, restart, rouse, schedule_declared, schedule_delete, schedule_due, schedule_events,
+    reserve, restart, rewrite, rouse, schedule_declared, schedule_delete, schedule_due, schedule_events,
     schedule_forget_events, schedule_forget_runs, schedule_gate, schedule_get, schedule_last_event, schedule_list,
     schedule_live, schedule_lock, schedule_move, schedule_next, schedule_note, schedule_runs, schedule_set,
     schedule_taken, schedule_tell, set_cap, set_global, set_group, set_queue, set_rate, set_task, set_version, settings, share, sleep,

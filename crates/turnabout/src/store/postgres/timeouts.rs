@@ -29,23 +29,26 @@ impl PostgresStore {
         doing: &'static str,
         verb: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        match tokio::time::timeout(timeout, verb).await {
-            Ok(Err(error)) if is_read_only(&error) => {
-                // After a fail-over, old connections may lead to a server that only reads. New ones find the other.
-                self.close_idle();
-                Err(error)
+        let in_time = async {
+            match tokio::time::timeout(timeout, verb).await {
+                Ok(Err(error)) if is_read_only(&error) => {
+                    // After a fail-over, old connections may lead to a server that only reads. New ones find the other.
+                    self.close_idle();
+                    Err(error)
+                }
+                Ok(answer) => answer,
+                Err(_) => {
+                    // The one that did not answer is back in the pool, among the idle ones.
+                    self.close_idle();
+                    Err(Error::Store {
+                        doing,
+                        cause: format!("the server did not answer within {timeout:?}").into(),
+                        transient: true,
+                    })
+                }
             }
-            Ok(answer) => answer,
-            Err(_) => {
-                // The one that did not answer is back in the pool, among the idle ones.
-                self.close_idle();
-                Err(Error::Store {
-                    doing,
-                    cause: format!("the server did not answer within {timeout:?}").into(),
-                    transient: true,
-                })
-            }
-        }
+        };
+        crate::meter::call(doing, in_time).await
     }
 
     /// Closes connections that nobody uses; they are made again when needed.

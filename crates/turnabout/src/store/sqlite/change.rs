@@ -1,5 +1,7 @@
 //! Things that happen to jobs which no executor's attempt decides: cancel, restart, expiry, due times.
 
+use std::time::Duration;
+
 use rusqlite::{OptionalExtension, params};
 
 use super::apply::{self, Left, Live};
@@ -12,7 +14,7 @@ use crate::clock::until;
 use crate::job::{JobId, Priority, Reason, State};
 use crate::lifecycle::{Event, Location, Policy, Standing, decide, words};
 use crate::progress::Shown;
-use crate::store::{Changed, Promoted, Which};
+use crate::store::{Changed, Promoted, Rewrite, Which};
 
 pub(super) fn change(tx: &mut Tx<'_>, which: Which, event: Event) -> Result<Vec<Changed>, Fault> {
     let ids = match which {
@@ -69,6 +71,36 @@ pub(super) fn change_one(tx: &mut Tx<'_>, id: JobId, event: &Event, policy: &Pol
         job: found.job,
         outcome,
     }))
+}
+
+/// Another queue, or other arguments, for jobs that nobody holds.
+pub(super) fn rewrite(tx: &mut Tx<'_>, ids: &[JobId], to: &Rewrite) -> Result<Vec<Changed>, Fault> {
+    let mut changes = Vec::with_capacity(ids.len());
+    for &id in ids {
+        let Some(found) = find_to_change(tx.connection, id)? else {
+            continue;
+        };
+        let outcome = to.decide(&found.job);
+        if let Ok(change) = &outcome {
+            // Aside, so that it leaves the stream that it is in; then into the other one.
+            let moves = matches!(change.place, Location::Parked(_));
+            if moves {
+                change_one(tx, id, &Event::Postpone(Duration::ZERO), &Policy::default())?;
+            }
+            tx.connection
+                .prepare_cached(sql!("rewrite"))?
+                .execute(params![bytes(&id.0), to.queue, to.args])?;
+            if moves {
+                change_one(tx, id, &Event::Promote, &Policy::default())?;
+            }
+            tx.changed(id);
+        }
+        changes.push(Changed {
+            job: found.job,
+            outcome,
+        });
+    }
+    Ok(changes)
 }
 
 pub(super) fn promote(tx: &mut Tx<'_>, limit: u32) -> Result<Promoted, Fault> {

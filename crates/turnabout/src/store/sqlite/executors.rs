@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
 use crate::lifecycle::{Event, Policy};
-use crate::store::{Beat, ExecutorInfo, Executors, Occupied};
+use crate::store::{Beat, Changed, ExecutorInfo, Executors, Occupied};
 use crate::task::TaskSettings;
 use crate::turn::Charge;
 
@@ -35,8 +35,11 @@ impl Executors for SqliteStore {
     }
 
     async fn reap(&self, executor: Uuid, beat: i64) -> Result<u32> {
-        self.write("reaping an executor", move |tx| reap(tx, executor, beat))
-            .await
+        let lost = self
+            .write("reaping an executor", move |tx| reap(tx, executor, beat))
+            .await?;
+        crate::failure_log::lost(executor, lost.iter().filter_map(Changed::done));
+        Ok(lost.len() as u32)
     }
 
     async fn deregister(&self, executor: Uuid) -> Result<()> {
@@ -168,14 +171,14 @@ pub(super) fn heartbeat(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<Be
 }
 
 /// Ends an executor that fell silent. One that has sent another heartbeat since is left alone.
-pub(super) fn reap(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<u32, Fault> {
+pub(super) fn reap(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<Vec<Changed>, Fault> {
     let known: Option<i64> = tx
         .connection
         .prepare_cached(sql!("registered"))?
         .query_row([bytes(&executor)], |row| row.get(0))
         .optional()?;
     let lost = match known {
-        Some(known) if known != beat => return Ok(0),
+        Some(known) if known != beat => return Ok(Vec::new()),
         Some(_) => {
             deregister(tx, executor)?;
             held_by(tx, executor)?
@@ -183,11 +186,12 @@ pub(super) fn reap(tx: &mut Tx<'_>, executor: Uuid, beat: i64) -> Result<u32, Fa
         None => orphans(tx, executor)?,
     };
     let policies: HashMap<String, Policy> = tasks(tx, None)?.into_iter().map(|t| (t.name, t.policy)).collect();
+    let mut changed = Vec::with_capacity(lost.len());
     for (id, task) in &lost {
         let policy = policies.get(task).copied().unwrap_or_default();
-        change::change_one(tx, *id, &Event::Lose, &policy)?;
+        changed.extend(change::change_one(tx, *id, &Event::Lose, &policy)?);
     }
-    Ok(lost.len() as u32)
+    Ok(changed)
 }
 
 fn held_by(tx: &Tx<'_>, executor: Uuid) -> Result<Vec<(JobId, String)>, Fault> {

@@ -109,6 +109,7 @@ fn walk(
     let (from, before) = bounds(filter);
     let codes: Vec<String> = filter.states.iter().map(|s: &State| s.code().to_string()).collect();
     let states = (!codes.is_empty()).then(|| format!("[{}]", codes.join(",")));
+    let (meta, not) = filter.as_json();
     let mut statement = tx.connection.prepare_cached(sql)?;
     let mut rows = statement.query(params![
         before,
@@ -127,6 +128,8 @@ fn walk(
         filter.parent.as_ref().map(|id| bytes(&id.0)),
         filter.executor.as_ref().map(bytes),
         filter.attempts,
+        meta,
+        not,
     ])?;
     while let Some(row) = rows.next()? {
         each(row)?;

@@ -10,7 +10,7 @@ use super::{Exec, GROUPS, Held, Oracle, QUEUES, TASKS, plain};
 use crate::job::{JobId, Meta, Priority, State, When};
 use crate::lifecycle::Event;
 use crate::store::{
-    Executors as _, Filter, MaxUnfinished, NewJob, Overview as _, Report, Settle, Settled, Store, Which,
+    Executors as _, Filter, MaxUnfinished, NewJob, Overview as _, Report, Rewrite, Settle, Settled, Store, Which,
 };
 
 impl Oracle {
@@ -275,7 +275,22 @@ impl Oracle {
         }
     }
 
+    async fn rewrite(&mut self) {
+        let Some(id) = self.known_id() else { return };
+        let to = Rewrite {
+            queue: Some(self.pick(&QUEUES).to_owned()),
+            args: None,
+        };
+        self.note(format!("{to:?} {id}"));
+        let model = self.model.rewrite(vec![id], to.clone()).await;
+        let store = self.store.rewrite(vec![id], to).await;
+        self.compare(changed(model), changed(store));
+    }
+
     async fn change(&mut self) {
+        if self.one_in(8) {
+            return self.rewrite().await;
+        }
         let priority = self.pick(Priority::ALL);
         let event = self.pick(&[
             Event::Cancel,
@@ -285,10 +300,15 @@ impl Oracle {
             Event::Delete,
             Event::Reprioritise(priority),
             Event::Reprioritise(priority),
+            Event::Postpone(Duration::from_secs(7)),
         ]);
         let mut ids: Vec<JobId> = Vec::new();
         for _ in 0..self.rng.usize(1..4) {
             ids.extend(self.known_id().filter(|id| !ids.contains(id)));
+        }
+        if matches!(event, Event::Postpone(_)) {
+            // No two jobs are due at the same moment.
+            ids.truncate(1);
         }
         self.change_both(Which::Ids(ids), event).await;
     }

@@ -14,5 +14,10 @@ id < ?1
   AND (?13 IS NULL OR error_code = ?13)
   AND (?14 IS NULL OR parent = ?14)
   AND (?16 IS NULL OR attempts >= ?16)
+  AND (?17 IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(?17) AS m WHERE NOT EXISTS (
+      SELECT 1 FROM json_each(coalesce(meta, '{}')) AS h WHERE h.key = m.key AND h.value = m.value)))
+  AND (?18 IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(?18) AS n WHERE n.value = CASE n.key
+      WHEN 'task' THEN task WHEN 'group' THEN "group" WHEN 'owner' THEN owner WHEN 'queue' THEN queue
+      WHEN 'code' THEN error_code WHEN 'reason' THEN reason END))
 ORDER BY id DESC
 LIMIT ?7

@@ -10,6 +10,15 @@ begin
         raise exception '% is longer than 200 bytes', what using errcode = 'invalid_parameter_value';
     elsif name ~ '[\x01-\x1f\x7f-\x9f]' then
         raise exception '% contains a control character', what using errcode = 'invalid_parameter_value';
+    elsif what like '% key' then
+        -- Nobody's name.
+        return;
+    elsif name ~ '^[\s\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]|[\s\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$' then
+        raise exception '% "%" begins or ends with a blank; write it without', what, name
+            using errcode = 'invalid_parameter_value';
+    elsif name ~ '[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]' then
+        raise exception '% contains a sign that nobody can see; write it without', what
+            using errcode = 'invalid_parameter_value';
     end if;
 end
 $$;
@@ -195,7 +204,13 @@ create function turnabout.submit(
 declare
     stored record;
 begin
-    if octet_length(args::text) > 1048576 then
+    if delay < interval '0' or expires <= interval '0' then
+        raise exception 'delay and expires must not be negative, and expires not be zero'
+            using errcode = 'invalid_parameter_value';
+    elsif expires <= delay or clock_timestamp() + expires <= at then
+        raise exception 'the job would expire before it may start; let it expire later than its delay'
+            using errcode = 'invalid_parameter_value';
+    elsif octet_length(args::text) > 1048576 then
         raise exception 'the arguments are larger than 1 MiB; store them elsewhere and pass a reference'
             using errcode = 'invalid_parameter_value';
     end if;

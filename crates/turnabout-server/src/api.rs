@@ -61,6 +61,7 @@
 
 mod audit;
 mod caller;
+mod connections;
 mod dashboard;
 mod doctor;
 mod events;

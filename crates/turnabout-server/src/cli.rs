@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 mod events;
 pub(crate) mod few;
+mod files;
 mod filter;
 pub(crate) mod global;
 pub(crate) mod group;

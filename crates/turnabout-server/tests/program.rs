@@ -52,6 +52,8 @@ mod schedules;
 mod seeds;
 #[path = "program/settings.rs"]
 mod settings;
+#[path = "program/silence.rs"]
+mod silence;
 #[path = "program/tracing.rs"]
 mod tracing;
 #[path = "program/urls.rs"]
@@ -134,6 +136,9 @@ on_both_stores! {
     operators::c33_successes_go_at_once_and_failures_stay_as_the_file_and_the_command_say,
     operators::settings_are_shown_and_changed_on_a_server_and_on_a_database,
     operators::what_an_operator_has_set_outlives_the_server_unless_its_file_says_otherwise,
+    silence::whoever_says_nothing_keeps_nobody_out,
+    silence::connections_that_are_not_used_are_closed,
+    silence::programs_wait_until_there_are_files_for_them,
     codes::every_code_of_a_problem_is_met,
     codes::arguments_that_a_task_cannot_take_are_refused_where_it_is_known,
     roles::a_group_sees_and_changes_nothing_of_another_and_neither_does_an_owner,

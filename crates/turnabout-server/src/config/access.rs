@@ -40,6 +40,7 @@ impl Config {
             max_head: usize::try_from(api.max_head.0).unwrap_or(usize::MAX),
             timeout: api.timeout,
             connections: api.connections as usize,
+            per_address: api.connections_per_address as usize,
             heartbeat: api.heartbeat,
             shutdown: api.shutdown,
             dashboard: api.dashboard,

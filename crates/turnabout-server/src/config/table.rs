@@ -122,10 +122,14 @@ section! {
         max_body: Size = Size(8 << 20);
         /// A request's head is no longer.
         max_head: Size = Size(32 << 10);
-        /// A request is answered within this time, or refused. Streams go on.
+        /// A request is answered within this time, or refused. Streams go on. A connection is closed when nobody reads an answer
+        /// for so long, or when it was not used for twice this time.
         timeout: Duration = Duration::from_secs(30);
-        /// So many connections are open at the most.
+        /// So many connections are open at the most, and no more than half of the files that the program may open (it raises that
+        /// limit as far as it can). When there are too many, those without a request make room.
         connections: u32 = 4096;
+        /// So many of them come from one address at the most. Behind a proxy, that is the proxy's.
+        connections_per_address: u32 = 1024;
         /// A stream of events that has nothing to tell says so this often.
         heartbeat: Duration = Duration::from_secs(15);
         /// How long answers that are on their way may take once the server is told to stop.

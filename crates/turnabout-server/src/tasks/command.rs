@@ -6,7 +6,7 @@
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 use tokio::io::AsyncWriteExt;
@@ -25,6 +25,8 @@ use output::{Allowance, Output, Stream};
 
 /// The exit code that asks for another attempt, whatever else is configured (`EX_TEMPFAIL`).
 const TRY_AGAIN: i32 = 75;
+/// What is short is waited for so long; then the job makes room for another, and is tried again after the same time.
+const SHORT: Duration = Duration::from_secs(30);
 /// When the program has ended, whoever it left behind with its output has so long to let go of it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -80,7 +82,7 @@ impl Program {
     /// Runs it for one attempt.
     pub(crate) async fn run(&self, cx: Context, args: Box<RawValue>) -> TaskResult<Option<Box<RawValue>>> {
         let mut command = self.command(&cx, &args)?;
-        let mut group = Group::start(&mut command).map_err(|error| self.not_started(&error))?;
+        let mut group = self.start(&cx, &mut command).await?;
         let leader = group.leader();
         let (stdin, stdout, stderr) = (leader.stdin.take(), leader.stdout.take(), leader.stderr.take());
         let (Some(mut stdout), Some(mut stderr)) = (stdout, stderr) else {
@@ -164,6 +166,29 @@ impl Program {
         Ok(command)
     }
 
+    /// Starts it. Where there are no files, processes or memory left, others will give some back: that is waited for, and is
+    /// no failure of the job, whoever has taken them.
+    async fn start(&self, cx: &Context, command: &mut Command) -> TaskResult<Group> {
+        let begin = Instant::now();
+        let mut wait = Duration::from_millis(50);
+        loop {
+            let error = match Group::start(command) {
+                Err(error) if is_short(&error) => error,
+                started => return started.map_err(|error| self.not_started(&error)),
+            };
+            if begin.elapsed() >= SHORT {
+                cx.log()
+                    .warn(format_args!("the program cannot be started at present: {error}"));
+                return Err(TaskError::snooze(SHORT));
+            }
+            tracing::warn!(%error, job = %cx.job(), "a program cannot be started at present, and is tried again");
+            tokio::select! {
+                () = tokio::time::sleep(wait) => wait = (wait * 2).min(Duration::from_secs(2)),
+                () = cx.cancelled() => return Err(TaskError::retry("the program was not started before it was to end")),
+            }
+        }
+    }
+
     /// Waits for the program's end, and brings it about if it is time. Says whether it was.
     async fn end(&self, cx: &Context, group: &mut Group) -> TaskResult<(ExitStatus, bool)> {
         tokio::select! {
@@ -234,6 +259,13 @@ impl Program {
             ))
         })
     }
+}
+
+/// Whether something could not be had because it is used up at present.
+fn is_short(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let short = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|error| short.contains(&error))
 }
 
 /// Gives the program its arguments. One that does not read them need not.

@@ -259,7 +259,8 @@ impl Written for BTreeMap<String, String> {
     fn to_toml(&self) -> Option<String> {
         let pairs: Vec<String> = self
             .iter()
-            .map(|(key, value)| format!("{} = {}", quoted(key), quoted(value)))
+            // What is given to others is often a secret.
+            .map(|(key, _)| format!("{} = {}", quoted(key), quoted("(secret)")))
             .collect();
         Some(if pairs.is_empty() {
             "{}".to_owned()

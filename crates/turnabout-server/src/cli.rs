@@ -110,6 +110,9 @@ pub(crate) enum Command {
     Token(token::Token),
     /// Bring the tables of a database up to date
     Migrate(few::Migrate),
+    /// End the programs of an executor when it is gone: started by it
+    #[command(name = crate::tasks::REAPER, hide = true)]
+    EndPrograms,
     /// Print what a shell needs to complete these commands
     Completions(few::Completions),
     /// Watch a hundred groups share a few slots, one of which floods

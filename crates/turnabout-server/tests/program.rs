@@ -111,6 +111,8 @@ on_both_stores! {
     commands::a_program_that_does_not_exist_is_named_and_tried_again,
     commands::arguments_arrive_as_they_are_whatever_they_contain,
     commands::a_program_is_told_about_its_job_and_not_about_our_secrets,
+    commands::arguments_are_no_options_unless_the_task_allows_it,
+    commands::programs_end_with_an_executor_that_is_killed,
     urls::an_address_is_sent_the_arguments_and_its_answer_is_the_result,
     urls::an_answer_decides_whether_an_address_is_called_again,
     line::the_same_commands_work_on_a_server_and_on_a_database,

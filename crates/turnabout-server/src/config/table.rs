@@ -90,6 +90,9 @@ section! {
         shutdown_deadline: Option<Duration> = Some(Duration::from_secs(30)), flag "deadline";
         /// The same where an operator ends it: `POST /api/v1/shutdownAndExit`, `turnabout drain NAME --exit`.
         exit_deadline: Option<Duration> = None, like "\"1 hour\"";
+        /// Which variables of its own environment it passes on to programs, besides `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`,
+        /// `LANGUAGE`, `LC_*`, `TZ` and `TMPDIR`. Others may be secrets.
+        pass_environment: Vec<String> = Vec::new(), like "[\"JAVA_HOME\"]";
         /// Where an executor without the API answers /healthz, /readyz, /metrics and `POST /api/v1/shutdownAndExit`: nowhere
         /// unless given. (The API answers them itself.) As there, others need a token for the last two; /metrics may be open
         /// (api.open-metrics).
@@ -248,6 +251,10 @@ section! {
         /// What becomes the job's result: "nothing", or the "last-line" of standard output, which has to be JSON.
         result: ResultFrom = ResultFrom::Nothing, live true;
         /// Exit codes that mean that trying again is useless: [2, "64-74"].
+        /// Whether an argument that begins with a place, such as `{args.path}`, may begin with a dash, and so be an option of the
+        /// program. Without this such a job is refused, unless an argument `--` stands before it. (Paths are no options: whether a job
+        /// may name any file is for the program to check.)
+        allow_options: bool = false, live true;
         permanent_codes: ExitCodes = ExitCodes::default(), live true;
         /// So much of the program's output is looked at; the rest is thrown away.
         max_output: Size = Size(64 << 20), live true;

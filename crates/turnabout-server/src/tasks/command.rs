@@ -15,11 +15,13 @@ use turnabout::{Context, TaskError, TaskResult};
 
 mod group;
 mod output;
+mod reaper;
 
 pub(crate) use group::kill_all;
+pub(crate) use reaper::{COMMAND as REAPER, run as end_programs};
 
 use super::template::{Filling, Template};
-use crate::config::{ExitCodes, ResultFrom, Stdin, Task};
+use crate::config::{Executor, ExitCodes, ResultFrom, Stdin, Task};
 use group::Group;
 use output::{Allowance, Output, Stream};
 
@@ -30,6 +32,11 @@ const SHORT: Duration = Duration::from_secs(30);
 /// When the program has ended, whoever it left behind with its output has so long to let go of it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// What programs always get of the server's own environment, and all that begins with `LC_`.
+const PASSED: [&str; 9] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
+];
+
 /// A program to run, as the configuration says.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_field_names, reason = "the file to run is the program itself")]
@@ -38,6 +45,10 @@ pub(crate) struct Program {
     arguments: Vec<Template>,
     folder: Option<String>,
     environment: Vec<(String, String)>,
+    /// What it gets of the server's own environment.
+    passed: Vec<String>,
+    /// Whether what callers say may be an option of the program.
+    allow_options: bool,
     stdin: Stdin,
     result: ResultFrom,
     permanent: ExitCodes,
@@ -47,7 +58,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn new(command: &[String], task: &Task, grace: Duration) -> Result<Self, String> {
+    pub(crate) fn new(command: &[String], task: &Task, executor: &Executor) -> Result<Self, String> {
         let (program, arguments) = command.split_first().ok_or("it names no program")?;
         Ok(Self {
             program: program.clone(),
@@ -57,11 +68,13 @@ impl Program {
                 .collect::<Result<_, _>>()?,
             folder: task.folder.clone(),
             environment: task.environment.clone().into_iter().collect(),
+            passed: executor.pass_environment.clone(),
+            allow_options: task.allow_options,
             stdin: task.stdin,
             result: task.result,
             permanent: task.permanent_codes.clone(),
             max_output: task.max_output.0,
-            grace,
+            grace: executor.grace,
         })
     }
 
@@ -74,9 +87,27 @@ impl Program {
             owner: None,
             attempt: 1,
         };
-        self.arguments
-            .iter()
-            .try_for_each(|argument| argument.fill(&filling).map(drop))
+        self.filled(&filling).map(drop)
+    }
+
+    /// The arguments of the command line. What comes from callers is no option of the program, unless the task says so.
+    fn filled(&self, filling: &Filling<'_>) -> Result<Vec<String>, String> {
+        let mut options = !self.allow_options;
+        let mut filled = Vec::with_capacity(self.arguments.len());
+        for argument in &self.arguments {
+            let text = argument.fill(filling)?;
+            if options && argument.begins_with_a_place() && text.starts_with('-') {
+                return Err(format!(
+                    "`{}` would be an option of the program `{}`; put `--` before the place in its command, or allow it with \
+                     `allow-options = true`",
+                    text.chars().take(50).collect::<String>(),
+                    self.program
+                ));
+            }
+            options &= text != "--";
+            filled.push(text);
+        }
+        Ok(filled)
     }
 
     /// Runs it for one attempt.
@@ -134,15 +165,14 @@ impl Program {
             attempt: cx.attempt(),
         };
         let mut command = Command::new(&self.program);
-        for argument in &self.arguments {
-            command.arg(argument.fill(&filling).map_err(TaskError::permanent)?);
-        }
+        command.args(self.filled(&filling).map_err(TaskError::permanent)?);
         // What is meant for us, among it passwords, is not for those whom we start.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("TURNABOUT_") {
-                command.env_remove(name);
-            }
-        }
+        command.env_clear();
+        let passes = |name: &str| {
+            let ours = PASSED.contains(&name) || name.starts_with("LC_");
+            ours || self.passed.iter().any(|passed| passed == name)
+        };
+        command.envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passes)));
         command
             .env("TURNABOUT_JOB_ID", &job)
             .env("TURNABOUT_TASK", cx.task())

@@ -266,3 +266,15 @@ pub(crate) fn submit_and_see_running(place: &Place, args: &str) -> (String, Chil
     wait_for(&lines, "running");
     (id, child, lines)
 }
+
+/// What is there as soon as it is there.
+pub(crate) fn soon<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{what}: in vain");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -286,7 +286,13 @@ async fn change_each(
         match changed {
             Ok(()) => outcome.changed += 1,
             // Something else has become of it meanwhile.
-            Err(Error::NotFound(_) | Error::NotCancellable { .. } | Error::WrongState { .. } | Error::Conflict(_)) => {
+            Err(
+                Error::NotFound(_)
+                | Error::NotCancellable { .. }
+                | Error::WrongState { .. }
+                | Error::Conflict(_)
+                | Error::TooMany { .. },
+            ) => {
                 outcome.skipped += 1;
             }
             Err(error) => return Err(error.into()),

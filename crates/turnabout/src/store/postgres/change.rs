@@ -164,6 +164,9 @@ impl PostgresStore {
             tx.execute(&self.sql.delete, &[&gone]).await.map_err(&failed)?;
         }
         if let Some((_, change)) = restarted.first() {
+            let again = changed.iter().filter(|c| c.outcome.is_ok() && c.job.state.is_final());
+            let again: Vec<&Job> = again.map(|c| &c.job).collect();
+            self.pass_gates_again(tx, &again).await?;
             let tried = changed.iter().filter(|c| c.outcome.is_ok() && c.job.started.is_some());
             self.ensure_attempt_days_in(tx, tried.map(|c| c.job.id)).await?;
             let kept = ATTEMPTS_KEPT as i32;

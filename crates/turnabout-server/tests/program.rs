@@ -91,7 +91,7 @@ on_both_stores! {
     cases::a_server_that_was_told_to_stop_leaves_nothing_claimed,
     cases::a_second_signal_ends_the_server_at_once,
     seeds::d2_submit_and_cancel_answer_with_the_whole_job,
-    seeds::c37_d53_lists_are_brief_on_request_and_words_name_states,
+    seeds::c37_d53_lists_are_brief_unless_more_is_asked_for_and_words_name_states,
     seeds::c66_c21_d37_a_job_is_thrown_away_runs_once_or_expires,
     seeds::c20_items_a_minute_are_told_by_task,
     seeds::c47_failed_jobs_are_counted_for_as_long_as_they_are_kept_and_cancels_are_no_failures,

@@ -262,7 +262,7 @@ impl PostgresStore {
         let ids: Vec<Uuid> = rows.iter().map(|row| row.get("id")).collect();
         let mut came: HashMap<JobId, Job> = HashMap::new();
         if !ids.is_empty() {
-            for row in tx.query(&self.sql.read, &[&ids]).await.map_err(&failed)? {
+            for row in tx.query(&self.sql.read, &[&ids, &true]).await.map_err(&failed)? {
                 let job = rows::job(&row)?;
                 came.insert(job.id, job);
             }

@@ -62,6 +62,7 @@
 mod audit;
 mod caller;
 mod connections;
+mod crowd;
 mod dashboard;
 mod doctor;
 mod events;

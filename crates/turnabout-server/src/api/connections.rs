@@ -15,6 +15,8 @@ use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use tokio_util::sync::CancellationToken;
 
+use super::crowd::Permit;
+
 /// So much of an answer is handed over at a time: the next part is asked for when the reader has room for it.
 const PART: usize = 64 << 10;
 
@@ -204,12 +206,14 @@ pub(super) struct Request {
 
 impl Request {
     /// The same answer, handed over in parts, and watched for whether anybody reads it.
-    pub(super) fn watch(self, answer: Response) -> Response {
+    pub(super) fn watch(self, mut answer: Response) -> Response {
+        let permit = answer.extensions_mut().remove::<Arc<Permit>>();
         answer.map(|body| {
             Body::new(Watched {
                 body,
                 rest: Bytes::new(),
                 request: self,
+                _permit: permit,
             })
         })
     }
@@ -238,6 +242,8 @@ struct Watched {
     /// What was made already and not yet handed over.
     rest: Bytes,
     request: Request,
+    /// It is under way until it has been handed over.
+    _permit: Option<Arc<Permit>>,
 }
 
 impl HttpBody for Watched {

@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use turnabout::{ExecutorHandle, Jobs};
 
 use super::connections::{Connections, Patience, Place};
+use super::crowd::Crowd;
 use super::exit::Exit;
 use super::guard::Peer;
 use super::live::Control;
@@ -76,21 +77,7 @@ impl Server {
         let listener = TcpListener::bind(address).await.with_context(|| {
             format!("cannot listen on {address}; is another server running? `--{flag}` takes another")
         })?;
-        let app = Inner {
-            jobs: self.jobs,
-            control,
-            limiter: Limiter::new(settings.rate),
-            guesses: Limiter::new(GUESSES),
-            minting: Minting::default(),
-            settings,
-            executor: None,
-            sums: super::sums::Sums::default(),
-            gauges: Mutex::default(),
-            sampler: Sampler::default(),
-            operations: super::operations::Running::default(),
-            exit: self.exit,
-            ending: CancellationToken::new(),
-        };
+        let app = inner(self.jobs, settings, control, self.exit);
         Ok(Bound {
             address: listener.local_addr()?,
             listener,
@@ -102,22 +89,29 @@ impl Server {
 impl Server {
     /// The API without a socket, for the command line on a database: whoever can open that may do anything.
     pub(crate) fn inside(self) -> anyhow::Result<axum::Router> {
-        let settings = self.settings;
-        openapi::router(&Arc::new(Inner {
-            jobs: self.jobs,
-            control: Control::new(&settings)?,
-            limiter: Limiter::new(settings.rate),
-            guesses: Limiter::new(GUESSES),
-            minting: Minting::default(),
-            settings,
-            executor: None,
-            sums: super::sums::Sums::default(),
-            gauges: Mutex::default(),
-            sampler: Sampler::default(),
-            operations: super::operations::Running::default(),
-            exit: self.exit,
-            ending: CancellationToken::new(),
-        }))
+        let control = Control::new(&self.settings)?;
+        openapi::router(&Arc::new(inner(self.jobs, self.settings, control, self.exit)))
+    }
+}
+
+/// What all handlers share, at the beginning.
+fn inner(jobs: Jobs, settings: ApiSettings, control: Control, exit: Exit) -> Inner {
+    Inner {
+        jobs,
+        control,
+        limiter: Limiter::new(settings.rate),
+        guesses: Limiter::new(GUESSES),
+        requests: Crowd::requests(settings.requests, settings.requests_each),
+        streams: Crowd::streams(settings.streams, settings.streams_each),
+        minting: Minting::default(),
+        settings,
+        executor: None,
+        sums: super::sums::Sums::default(),
+        gauges: Mutex::default(),
+        sampler: Sampler::default(),
+        operations: super::operations::Running::default(),
+        exit,
+        ending: CancellationToken::new(),
     }
 }
 

@@ -133,6 +133,15 @@ section! {
         connections: u32 = 4096;
         /// So many of them come from one address at the most. Behind a proxy, that is the proxy's.
         connections_per_address: u32 = 1024;
+        /// So many requests are under way at the most, until their answers have been read, and half as many of one group; further ones
+        /// are refused (503, 429) and may be made again a second later.
+        requests: u32 = 512;
+        /// So many of them with one token.
+        requests_per_token: u32 = 32;
+        /// So many streams (events, logs that are followed) are read at the most, and half as many by one group.
+        streams: u32 = 1000;
+        /// So many of them with one token.
+        streams_per_token: u32 = 100;
         /// A stream of events that has nothing to tell says so this often.
         heartbeat: Duration = Duration::from_secs(15);
         /// How long answers that are on their way may take once the server is told to stop.
@@ -242,6 +251,10 @@ section! {
         /// What it writes becomes the job's log; a line `::progress 40 importing table 3` its progress.
         /// Exit code 0 is success, 75 and all others mean "try again", unless they are among permanent-codes.
         command: Option<Vec<String>> = None, like "[\"pdftotext\", \"{args.path}\", \"-\"]", live true;
+        /// Whether an argument that begins with a place, such as `{args.path}`, may begin with a dash, and so be an option of the
+        /// program. Without this such a job is refused, unless an argument `--` stands before it. (Paths are no options: whether a job
+        /// may name any file is for the program to check.)
+        allow_options: bool = false, live true;
         /// The folder that the program runs in: where `turnabout` was started unless given.
         folder: Option<String> = None, like "\"/var/lib/documents\"", live true;
         /// What is added to the program's environment.
@@ -251,10 +264,6 @@ section! {
         /// What becomes the job's result: "nothing", or the "last-line" of standard output, which has to be JSON.
         result: ResultFrom = ResultFrom::Nothing, live true;
         /// Exit codes that mean that trying again is useless: [2, "64-74"].
-        /// Whether an argument that begins with a place, such as `{args.path}`, may begin with a dash, and so be an option of the
-        /// program. Without this such a job is refused, unless an argument `--` stands before it. (Paths are no options: whether a job
-        /// may name any file is for the program to check.)
-        allow_options: bool = false, live true;
         permanent_codes: ExitCodes = ExitCodes::default(), live true;
         /// So much of the program's output is looked at; the rest is thrown away.
         max_output: Size = Size(64 << 20), live true;

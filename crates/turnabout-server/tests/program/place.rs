@@ -65,6 +65,11 @@ impl Place {
         path.display().to_string()
     }
 
+    /// Where a file in the folder is.
+    pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// What a file in the folder holds, if it exists.
     pub(crate) fn read(&self, name: &str) -> Option<Vec<u8>> {
         std::fs::read(self.folder.path().join(name)).ok()
@@ -193,6 +198,21 @@ impl Server {
             url: String::new(),
             log,
         }
+    }
+
+    /// How much memory it has at present, in MiB.
+    pub(crate) fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("its status");
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .expect("its memory");
+        line.trim()
+            .split(' ')
+            .next()
+            .and_then(|size| size.parse::<u64>().ok())
+            .expect("a number")
+            / 1024
     }
 
     pub(crate) fn terminate(&self) {

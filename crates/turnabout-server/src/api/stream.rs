@@ -93,9 +93,9 @@ async fn gone(app: &App, sent: &Sent) {
         }
         tokio::select! {
             () = tokio::time::sleep(left.min(A_WHILE)) => {}
-            changed = changes.changed() => {
+            alive = changes.changed() => {
                 let known = changes.borrow_and_update().gate.holder(&sent.token);
-                if changed.is_err() || known.is_none_or(|known| known != sent.holder) {
+                if alive.is_err() || known.is_none_or(|known| known != sent.holder) {
                     return;
                 }
             }

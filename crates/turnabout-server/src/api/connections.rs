@@ -291,7 +291,7 @@ mod tests {
 
     const PATIENCE: Patience = Patience {
         first: Duration::from_secs(10),
-        idle: Duration::from_secs(60),
+        idle: Duration::from_mins(1),
         unread: Duration::from_secs(30),
     };
 

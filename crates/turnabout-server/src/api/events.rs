@@ -121,7 +121,9 @@ async fn follow(app: &App, caller: &Caller, headers: &HeaderMap, request: Follow
         buffer: BUFFER,
     };
     let mut first = String::new();
-    hidden.iter().for_each(|id| gone(&mut first, *id));
+    for id in &hidden {
+        gone(&mut first, *id);
+    }
     if nothing {
         sse::write(&mut first, "end", &serde_json::json!({}));
     }

@@ -2,7 +2,8 @@
 //! are, and ends them when the executor is gone. It learns of that from a pipe, which only the executor can write to.
 
 use std::collections::HashSet;
-use std::io::{self, BufRead, BufReader, Write};
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -40,7 +41,7 @@ pub(super) fn tell(id: i32, begins: bool, alive: &HashSet<i32>) {
     match started {
         Ok(new) => *reaper = Some(new),
         Err(error) => {
-            tracing::warn!(%error, "if this executor is killed, its programs will go on: the process that ends them cannot be started")
+            tracing::warn!(%error, "no process could be started that ends programs when this executor is killed");
         }
     }
 }
@@ -65,7 +66,10 @@ fn start() -> io::Result<Child> {
 
 fn say(reaper: &mut Child, groups: &[i32], begin: bool) -> io::Result<()> {
     let sign = if begin { '+' } else { '-' };
-    let lines: String = groups.iter().map(|id| format!("{sign}{id}\n")).collect();
+    let mut lines = String::new();
+    for id in groups {
+        let _ = writeln!(lines, "{sign}{id}");
+    }
     let pipe = reaper.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
     pipe.write_all(lines.as_bytes())
 }

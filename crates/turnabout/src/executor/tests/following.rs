@@ -14,7 +14,7 @@ cases![
 ];
 
 fn one(n: u32) -> Submission {
-    Submission::named("unheard-of", &n)
+    Submission::named("unheard-of", n)
 }
 
 async fn submit(jobs: &Jobs, n: u32) -> JobId {

@@ -219,12 +219,7 @@ async fn no_limit_is_passed_by_a_restart(world: &World) {
     let mut ended = Vec::new();
     for _ in 0..3 {
         assert_eq!(stored(world, (0..4).map(|_| job("a")).collect()).await, 4);
-        let waiting = jobs
-            .list()
-            .states(&crate::State::UNFINISHED)
-            .await
-            .expect("a page")
-            .jobs;
+        let waiting = jobs.list().states(crate::State::UNFINISHED).await.expect("a page").jobs;
         for job in waiting {
             jobs.cancel(job.id).await.expect("cancelled");
             ended.push(job.id);
@@ -244,7 +239,7 @@ async fn no_limit_is_passed_by_a_restart(world: &World) {
     );
     let done = jobs.list().bulk(Bulk::Restart, 100).await.expect("it works");
     assert_eq!((done.changed, done.skipped), (1, 10), "as many as there is room for");
-    let unfinished = jobs.list().states(&crate::State::UNFINISHED).count(100).await;
+    let unfinished = jobs.list().states(crate::State::UNFINISHED).count(100).await;
     assert_eq!(unfinished.expect("counted"), 4);
     assert_eq!(stored(world, vec![job("a")]).await, 0);
 

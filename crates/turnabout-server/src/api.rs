@@ -61,6 +61,8 @@
 
 mod audit;
 mod caller;
+mod connections;
+mod crowd;
 mod dashboard;
 mod doctor;
 mod events;

@@ -18,6 +18,7 @@ pub(crate) use signing::{MIN_KEY, SigningSettings};
 pub(crate) use token::{StaticToken, hash, make};
 
 use anyhow::{Context as _, bail};
+use jiff::Timestamp;
 
 use std::net::SocketAddr;
 
@@ -31,10 +32,31 @@ pub(crate) struct Gate {
 /// Who a token belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
-    /// What the token is called, for logs and limits.
+    /// What the token is called, for logs.
     pub(crate) name: String,
     /// What it allows.
     pub(crate) role: Role,
+    /// Until when, if it ends.
+    pub(crate) until: Option<Timestamp>,
+    /// What kind of token it is.
+    kind: &'static str,
+}
+
+impl Holder {
+    pub(crate) fn new(kind: &'static str, name: impl Into<String>, role: Role) -> Self {
+        Self {
+            name: name.into(),
+            role,
+            until: None,
+            kind,
+        }
+    }
+
+    /// Who shares limits with it: only those with the same kind of token, role, group, owner and name. Names alone can be anybody's:
+    /// other issuers choose them.
+    pub(crate) fn key(&self) -> String {
+        format!("{}:{:?}:{}", self.kind, self.role, self.name)
+    }
 }
 
 impl Gate {
@@ -71,6 +93,25 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_are_shared_only_by_those_who_are_the_same_in_everything() {
+        let group = |name: &str| Role::Group(name.to_owned());
+        let owner = Role::Owner {
+            group: "acme".to_owned(),
+            owner: "ada".to_owned(),
+        };
+        let holders = [
+            Holder::new("token", "admin", Role::Admin),
+            Holder::new("jwt", "admin", Role::Admin),
+            Holder::new("jwt", "group", group("acme")),
+            Holder::new("jwt", "group", group("blue")),
+            Holder::new("jwt", "ada", group("acme")),
+            Holder::new("jwt", "ada", owner),
+        ];
+        let keys: std::collections::HashSet<String> = holders.iter().map(Holder::key).collect();
+        assert_eq!(keys.len(), holders.len(), "{keys:?}");
+    }
 
     #[test]
     fn an_address_that_others_can_reach_needs_tokens() {

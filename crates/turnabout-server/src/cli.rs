@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 mod events;
 pub(crate) mod few;
+mod files;
 mod filter;
 pub(crate) mod global;
 pub(crate) mod group;
@@ -111,6 +112,9 @@ pub(crate) enum Command {
     Token(token::Token),
     /// Bring the tables of a database up to date
     Migrate(few::Migrate),
+    /// End the programs of an executor when it is gone: started by it
+    #[command(name = crate::tasks::REAPER, hide = true)]
+    EndPrograms,
     /// Print what a shell needs to complete these commands
     Completions(few::Completions),
     /// Watch a hundred groups share a few slots, one of which floods

@@ -55,6 +55,10 @@ async fn main() -> ExitCode {
         Command::Config(args) => cli::config::run(global, &args).await,
         Command::Token(args) => token::run(global, args).await,
         Command::Migrate(args) => few::migrate(global, &args).await,
+        Command::EndPrograms => tasks::end_programs()
+            .await
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Into::into),
         Command::Completions(args) => few::completions(&args),
         // They make stores of their own.
         Command::Demo(args) => demo::run(args).await,

@@ -18,7 +18,7 @@ pub(crate) mod template;
 mod url;
 
 pub(crate) use checks::Checks;
-pub(crate) use command::kill_all;
+pub(crate) use command::{REAPER, end_programs, kill_all};
 pub(crate) use shown::Shown;
 
 use crate::api::WEBHOOK_TASK;
@@ -52,7 +52,7 @@ pub(crate) fn add_all(mut executor: Executor, config: &Config) -> anyhow::Result
         let settings = settings(name, task, config);
         let wrong = |error: String| anyhow!("the task `{name}`: {error}");
         if let Some(command) = &task.command {
-            let program = Arc::new(Program::new(command, task, config.executor.grace).map_err(wrong)?);
+            let program = Arc::new(Program::new(command, task, &config.executor).map_err(wrong)?);
             executor = executor.task_named(settings, move |cx: Context, args: Box<RawValue>| {
                 let program = Arc::clone(&program);
                 async move { traced(&cx.clone(), program.run(cx, args)).await }

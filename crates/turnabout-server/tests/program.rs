@@ -56,6 +56,8 @@ mod schedules;
 mod seeds;
 #[path = "program/settings.rs"]
 mod settings;
+#[path = "program/silence.rs"]
+mod silence;
 #[path = "program/tracing.rs"]
 mod tracing;
 #[path = "program/urls.rs"]
@@ -93,7 +95,7 @@ on_both_stores! {
     cases::a_server_that_was_told_to_stop_leaves_nothing_claimed,
     cases::a_second_signal_ends_the_server_at_once,
     seeds::d2_submit_and_cancel_answer_with_the_whole_job,
-    seeds::c37_d53_lists_are_brief_on_request_and_words_name_states,
+    seeds::c37_d53_lists_are_brief_unless_more_is_asked_for_and_words_name_states,
     seeds::c66_c21_d37_a_job_is_thrown_away_runs_once_or_expires,
     seeds::c20_items_a_minute_are_told_by_task,
     seeds::c47_failed_jobs_are_counted_for_as_long_as_they_are_kept_and_cancels_are_no_failures,
@@ -113,6 +115,8 @@ on_both_stores! {
     commands::a_program_that_does_not_exist_is_named_and_tried_again,
     commands::arguments_arrive_as_they_are_whatever_they_contain,
     commands::a_program_is_told_about_its_job_and_not_about_our_secrets,
+    commands::arguments_are_no_options_unless_the_task_allows_it,
+    commands::programs_end_with_an_executor_that_is_killed,
     urls::an_address_is_sent_the_arguments_and_its_answer_is_the_result,
     urls::an_answer_decides_whether_an_address_is_called_again,
     line::the_same_commands_work_on_a_server_and_on_a_database,
@@ -139,6 +143,12 @@ on_both_stores! {
     operators::c33_successes_go_at_once_and_failures_stay_as_the_file_and_the_command_say,
     operators::settings_are_shown_and_changed_on_a_server_and_on_a_database,
     operators::what_an_operator_has_set_outlives_the_server_unless_its_file_says_otherwise,
+    silence::whoever_says_nothing_keeps_nobody_out,
+    silence::connections_that_are_not_used_are_closed,
+    silence::answers_that_nobody_reads_cost_little_and_are_given_up,
+    silence::streams_are_counted_and_end_with_their_token,
+    silence::streams_that_nobody_reads_cost_little_and_delay_nobody,
+    silence::programs_wait_until_there_are_files_for_them,
     codes::every_code_of_a_problem_is_met,
     codes::arguments_that_a_task_cannot_take_are_refused_where_it_is_known,
     roles::a_group_sees_and_changes_nothing_of_another_and_neither_does_an_owner,

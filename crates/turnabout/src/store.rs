@@ -146,6 +146,13 @@ pub trait Store:
     /// Jobs by id, in the given order; those that do not exist are left out.
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>>;
 
+    /// The same without arguments and results, which may be large: they are not even held in memory.
+    async fn get_brief(&self, ids: &[JobId]) -> Result<Vec<Job>> {
+        let mut jobs = self.get(ids).await?;
+        jobs.iter_mut().for_each(Job::shorten);
+        Ok(jobs)
+    }
+
     /// The attempts of a job that were not its last, oldest first, and of very many the newest.
     async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>>;
 

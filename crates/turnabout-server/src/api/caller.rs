@@ -11,6 +11,22 @@ use super::extract::no_nul;
 use super::types::{Code, Problem};
 use crate::auth::{Holder, Minted, Role};
 
+/// A token, and whose it is.
+#[derive(Clone)]
+pub(super) struct Sent {
+    pub(super) token: Arc<str>,
+    pub(super) holder: Holder,
+}
+
+/// Never shows the token.
+impl std::fmt::Debug for Sent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sent")
+            .field("holder", &self.holder)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Who asks.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
@@ -19,18 +35,49 @@ pub(crate) struct Caller {
     pub(super) role: Role,
     /// The token that a browser was given, which ends.
     minted: Option<Minted>,
+    /// Who shares limits with them. None: nobody needs a token here, and there are none.
+    pub(super) key: Option<String>,
+    /// The token that they have sent, and whose it was then.
+    sent: Option<Sent>,
     /// Where they call from, if over the network.
     pub(super) address: Option<IpAddr>,
 }
 
 impl Caller {
-    pub(super) fn new(Holder { name, role }: Holder) -> Self {
+    /// Whoever holds a token.
+    pub(super) fn new(holder: Holder) -> Self {
         Self {
-            name,
-            role,
+            key: Some(holder.key()),
+            name: holder.name,
+            role: holder.role,
             minted: None,
+            sent: None,
             address: None,
         }
+    }
+
+    /// Whoever needs none.
+    pub(super) fn anyone(name: &str) -> Self {
+        Self {
+            key: None,
+            ..Self::new(Holder::new("anyone", name, Role::Admin))
+        }
+    }
+
+    /// The same, who has sent this token.
+    pub(super) fn with(holder: Holder, token: &str) -> Self {
+        Self {
+            sent: Some(Sent {
+                token: token.into(),
+                holder: holder.clone(),
+            }),
+            ..Self::new(holder)
+        }
+    }
+
+    /// The token that they have sent, unless it is a browser's.
+    pub(super) fn sent(&self) -> Option<&Sent> {
+        self.sent.as_ref()
     }
 
     /// As they are, calling from there.
@@ -42,6 +89,8 @@ impl Caller {
     pub(super) fn browser(minted: Minted) -> Self {
         Self {
             name: format!("browser:{}", minted.id),
+            key: Some(format!("browser:{}", minted.id)),
+            sent: None,
             role: Role::Browser(Arc::clone(&minted.grant)),
             minted: Some(minted),
             address: None,

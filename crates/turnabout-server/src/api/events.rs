@@ -3,12 +3,14 @@
 //! States, not a log: changes in quick succession may be told as one, the last is never missed, and no job goes back. Each
 //! event carries an id; a reader that comes back with it (`Last-Event-ID`) is told what changed since, or `resync`.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::time::Duration;
 
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use axum::response::sse::Event;
 use futures_util::stream;
 use serde::Deserialize;
 use turnabout::JobId;
@@ -26,6 +28,8 @@ use super::types::{FollowRequest, Problem, StreamEvent};
 /// So many unfinished jobs are told at the beginning, unless said otherwise.
 const INITIAL: u32 = 100;
 const MAX_INITIAL: u32 = 1000;
+/// So many events wait for a reader; one that is further behind is told `resync`.
+const BUFFER: usize = 2000;
 
 /// Which jobs to follow. Everything that is said must hold.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -114,10 +118,14 @@ async fn follow(app: &App, caller: &Caller, headers: &HeaderMap, request: Follow
         ids: ids.clone(),
         whose: Whose { group, owner },
         initial,
+        buffer: BUFFER,
     };
-    let mut waiting: VecDeque<Event> = hidden.iter().map(|id| gone(*id)).collect();
+    let mut first = String::new();
+    for id in &hidden {
+        gone(&mut first, *id);
+    }
     if nothing {
-        waiting.push_back(sse::event("end", &serde_json::json!({})));
+        sse::write(&mut first, "end", &serde_json::json!({}));
     }
     let reader = Reader {
         caller: caller.clone(),
@@ -127,15 +135,16 @@ async fn follow(app: &App, caller: &Caller, headers: &HeaderMap, request: Follow
             Some(app.jobs.follow(interest, from).await?)
         },
         open: (!ids.is_empty()).then_some(ids),
-        waiting,
+        first,
+        heartbeat: app.settings.heartbeat,
         over: nothing,
     };
-    Ok(sse::respond(app, caller, stream::unfold(reader, Reader::next)))
+    sse::respond_written(app, caller, stream::unfold(reader, Reader::next))
 }
 
 /// There is no such job, for this reader.
-fn gone(id: JobId) -> Event {
-    sse::event("gone", &serde_json::json!({ "id": id }))
+fn gone(text: &mut String, id: JobId) {
+    sse::write(text, "gone", &serde_json::json!({ "id": id }));
 }
 
 /// Someone who reads a stream.
@@ -145,53 +154,70 @@ struct Reader {
     following: Option<Following>,
     /// Jobs followed by id that have not ended.
     open: Option<HashSet<JobId>>,
-    waiting: VecDeque<Event>,
+    /// What is told before all else.
+    first: String,
+    heartbeat: Duration,
     over: bool,
 }
 
 impl Reader {
-    async fn next(mut self) -> Option<(Event, Self)> {
-        loop {
-            if let Some(event) = self.waiting.pop_front() {
-                return Some((event, self));
-            }
-            if self.over {
-                return None;
-            }
-            let note = self.following.as_mut()?.next().await?;
-            self.take(&note);
+    /// What is sent next: not made before it can be sent, so that whoever does not read costs no more than the notes that wait, and
+    /// all of those are shared.
+    async fn next(mut self) -> Option<(Bytes, Self)> {
+        if !self.first.is_empty() {
+            let first = std::mem::take(&mut self.first);
+            return Some((first.into(), self));
         }
+        if self.over {
+            return None;
+        }
+        let next = tokio::time::timeout(self.heartbeat, self.following.as_mut()?.next()).await;
+        let bytes = match next {
+            Err(_) => Bytes::from_static(b": alive\n\n"),
+            Ok(note) => self.tell(&note?),
+        };
+        Some((bytes, self))
     }
 
-    /// Makes events of a note. Only the last one carries the place: whoever is cut off before it is told all of it again.
-    fn take(&mut self, Note { place, told }: &Note) {
-        for told in told {
-            let event = match told {
-                Told::Job(job) => {
-                    if let Some(open) = self.open.as_mut().filter(|_| job.state.is_final()) {
-                        open.remove(&job.id);
-                    }
-                    sse::event("job", &self.caller.shown_brief(job))
-                }
-                Told::Gone(id) => {
-                    if let Some(open) = &mut self.open {
-                        open.remove(id);
-                    }
-                    gone(*id)
-                }
-                Told::Resync => sse::event("resync", &serde_json::json!({})),
-                Told::Ready => sse::event("ready", &serde_json::json!({})),
-                // Of no concern to those who read events.
+    /// A note as events. Only the last one carries the place: whoever is cut off before it is told all of it again.
+    fn tell(&mut self, note: &Note) -> Bytes {
+        if self.open.is_none() && self.caller.minted().is_none() {
+            // All who see all of it see the same.
+            return Bytes::from_owner(note.text(|note| self.write(note).into_bytes()));
+        }
+        for told in note.told.iter() {
+            let ended = match told {
+                Told::Job(job) if job.state.is_final() => job.id,
+                Told::Gone(id) => *id,
                 _ => continue,
             };
-            self.waiting.push_back(event);
+            if let Some(open) = &mut self.open {
+                open.remove(&ended);
+            }
         }
-        if self.open.as_ref().is_some_and(HashSet::is_empty) {
-            self.over = true;
-            self.waiting.push_back(sse::event("end", &serde_json::json!({})));
+        self.over = self.open.as_ref().is_some_and(HashSet::is_empty);
+        self.write(note).into()
+    }
+
+    fn write(&self, note: &Note) -> String {
+        let mut text = String::new();
+        for told in note.told.iter() {
+            match told {
+                Told::Job(job) => sse::write(&mut text, "job", &self.caller.shown_brief(job)),
+                Told::Gone(id) => gone(&mut text, *id),
+                Told::Resync => sse::write(&mut text, "resync", &serde_json::json!({})),
+                Told::Ready => sse::write(&mut text, "ready", &serde_json::json!({})),
+                // Of no concern to those who read events.
+                _ => {}
+            }
         }
-        if let Some(last) = self.waiting.pop_back() {
-            self.waiting.push_back(last.id(place.to_string()));
+        if self.over {
+            sse::write(&mut text, "end", &serde_json::json!({}));
         }
+        // Before the empty line that ends the last event.
+        if text.pop().is_some() {
+            let _ = write!(text, "id: {}\n\n", note.place);
+        }
+        text
     }
 }

@@ -2,6 +2,7 @@
 //! time limit; and headers that tell browsers to be careful.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
@@ -12,6 +13,7 @@ use turnabout::store::audit::Deed;
 
 use super::audit;
 use super::caller::Caller;
+use super::crowd::Permit;
 use super::dashboard;
 use super::state::App;
 use super::types::{Code, Problem};
@@ -45,10 +47,14 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     let mut response = match admit(&app, &request, minted) {
         Ok(caller) => {
             let schedule = audit::of_schedule(&method, path);
+            let permit = room(&app, path, caller.as_ref());
             if let Some(caller) = caller.clone() {
                 request.extensions_mut().insert(caller);
             }
-            let response = answer(next.run(request), app.settings.timeout).await;
+            let response = match permit {
+                Ok(permit) => hold(answer(next.run(request), app.settings.timeout).await, permit),
+                Err(problem) => problem.into_response(),
+            };
             if let Some(((action, target), caller)) = schedule.zip(caller).filter(|_| response.status().is_success()) {
                 let target = Some(target);
                 app.note(Deed {
@@ -63,6 +69,22 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     };
     protect(response.headers_mut(), policy, private);
     count(&method, matched.as_ref(), &response, begin);
+    response
+}
+
+/// A place among the requests that are under way. Those that anyone may make are short, and always answered.
+fn room(app: &App, path: &str, caller: Option<&Caller>) -> Result<Option<Permit>, Problem> {
+    let caller = caller.filter(|_| !OPEN.contains(&path));
+    caller.map(|caller| app.requests.enter(caller)).transpose()
+}
+
+/// A request is under way until its answer has been read. Streams are counted by themselves.
+fn hold(mut response: Response, permit: Option<Permit>) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+    if let Some(permit) = permit.filter(|_| !stream) {
+        response.extensions_mut().insert(Arc::new(permit));
+    }
     response
 }
 
@@ -124,25 +146,21 @@ fn admit(app: &App, request: &Request, minted: Option<Verified>) -> Result<Optio
     }
     let address = request.extensions().get::<Peer>().map(|peer| peer.0);
     if open {
-        let anyone = Holder {
-            name: app.settings.nobody.clone(),
-            role: Role::Admin,
-        };
-        return Ok(Some(Caller::new(anyone).at(address)));
+        return Ok(Some(Caller::anyone(&app.settings.nobody).at(address)));
     }
     let page = app.settings.dashboard && dashboard::is_page(path);
     if OPEN.contains(&path) || page || path.starts_with(DOCS) || (path == "/metrics" && app.settings.open_metrics) {
         return Ok(None);
     }
-    let holder = identify(app, &live.gate, request)?;
-    limit(app.limiter.take(&holder.name, Instant::now()))?;
+    let (token, holder) = identify(app, &live.gate, request)?;
+    limit(app.limiter.take(&holder.key(), Instant::now()))?;
     if holder.role == Role::Viewer && changes(request.method()) && !only_asks(request) {
         return Err(Problem::new(
             Code::Forbidden,
             "a token with the role `viewer` changes nothing; send another one for that",
         ));
     }
-    Ok(Some(Caller::new(holder).at(address)))
+    Ok(Some(Caller::with(holder, token).at(address)))
 }
 
 /// Whether a request changes nothing, though its method says that it may.
@@ -161,11 +179,12 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-fn identify(app: &App, gate: &Gate, request: &Request) -> Result<Holder, Problem> {
+fn identify<'a>(app: &App, gate: &Gate, request: &'a Request) -> Result<(&'a str, Holder), Problem> {
     let Some(token) = bearer(request.headers()) else {
         return Err(Problem::new(Code::Unauthorized, "send `Authorization: Bearer TOKEN`"));
     };
-    gate.holder(token).ok_or_else(|| unknown(app, request))
+    let holder = gate.holder(token).ok_or_else(|| unknown(app, request))?;
+    Ok((token, holder))
 }
 
 /// A token that is not known, which nobody may try often.

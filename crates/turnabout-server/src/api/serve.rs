@@ -11,11 +11,13 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnabout::{ExecutorHandle, Jobs};
 
+use super::connections::{Connections, Patience, Place};
+use super::crowd::Crowd;
 use super::exit::Exit;
 use super::guard::Peer;
 use super::live::Control;
@@ -28,6 +30,11 @@ use crate::auth::{Limit, Limiter};
 
 /// A connection says what it wants within this time.
 const HEAD: Duration = Duration::from_secs(10);
+/// A connection that is closed may finish what is on its way within this time.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// Said to those for whom there is no room: all connections are in use.
+const NO_ROOM: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 /// Unknown tokens from one address.
 const GUESSES: Limit = Limit {
     per_second: 1.0,
@@ -70,21 +77,7 @@ impl Server {
         let listener = TcpListener::bind(address).await.with_context(|| {
             format!("cannot listen on {address}; is another server running? `--{flag}` takes another")
         })?;
-        let app = Inner {
-            jobs: self.jobs,
-            control,
-            limiter: Limiter::new(settings.rate),
-            guesses: Limiter::new(GUESSES),
-            minting: Minting::default(),
-            settings,
-            executor: None,
-            sums: super::sums::Sums::default(),
-            gauges: Mutex::default(),
-            sampler: Sampler::default(),
-            operations: super::operations::Running::default(),
-            exit: self.exit,
-            ending: CancellationToken::new(),
-        };
+        let app = inner(self.jobs, settings, control, self.exit);
         Ok(Bound {
             address: listener.local_addr()?,
             listener,
@@ -96,22 +89,29 @@ impl Server {
 impl Server {
     /// The API without a socket, for the command line on a database: whoever can open that may do anything.
     pub(crate) fn inside(self) -> anyhow::Result<axum::Router> {
-        let settings = self.settings;
-        openapi::router(&Arc::new(Inner {
-            jobs: self.jobs,
-            control: Control::new(&settings)?,
-            limiter: Limiter::new(settings.rate),
-            guesses: Limiter::new(GUESSES),
-            minting: Minting::default(),
-            settings,
-            executor: None,
-            sums: super::sums::Sums::default(),
-            gauges: Mutex::default(),
-            sampler: Sampler::default(),
-            operations: super::operations::Running::default(),
-            exit: self.exit,
-            ending: CancellationToken::new(),
-        }))
+        let control = Control::new(&self.settings)?;
+        openapi::router(&Arc::new(inner(self.jobs, self.settings, control, self.exit)))
+    }
+}
+
+/// What all handlers share, at the beginning.
+fn inner(jobs: Jobs, settings: ApiSettings, control: Control, exit: Exit) -> Inner {
+    Inner {
+        jobs,
+        control,
+        limiter: Limiter::new(settings.rate),
+        guesses: Limiter::new(GUESSES),
+        requests: Crowd::requests(settings.requests, settings.requests_each),
+        streams: Crowd::streams(settings.streams, settings.streams_each),
+        minting: Minting::default(),
+        settings,
+        executor: None,
+        sums: super::sums::Sums::default(),
+        gauges: Mutex::default(),
+        sampler: Sampler::default(),
+        operations: super::operations::Running::default(),
+        exit,
+        ending: CancellationToken::new(),
     }
 }
 
@@ -148,15 +148,12 @@ impl Bound {
             sampler::start(&app);
         }
         let connections = TaskTracker::new();
-        let room = Arc::new(Semaphore::new(app.settings.connections));
+        let settings = &app.settings;
+        let room = Connections::new(settings.connections, settings.per_address, patience(settings));
         loop {
-            let (permit, accepted) = tokio::select! {
+            let accepted = tokio::select! {
                 () = shutdown.cancelled() => break,
-                next = async {
-                    // The semaphore is never closed.
-                    let permit = Arc::clone(&room).acquire_owned().await.ok();
-                    (permit, self.listener.accept().await)
-                } => next,
+                accepted = self.listener.accept() => accepted,
             };
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
@@ -167,11 +164,13 @@ impl Bound {
                     continue;
                 }
             };
-            let connection = serve(stream, peer, router.clone(), Arc::clone(&app), shutdown.clone());
-            connections.spawn(async move {
-                connection.await;
-                drop(permit);
-            });
+            let Some(place) = room.enter(peer.ip()) else {
+                tracing::debug!(%peer, "all connections are in use");
+                let _ = stream.try_write(NO_ROOM);
+                continue;
+            };
+            let connection = serve(stream, peer, place, router.clone(), Arc::clone(&app), shutdown.clone());
+            connections.spawn(connection);
         }
         drop(self.listener);
         app.ending.cancel();
@@ -189,14 +188,33 @@ impl Bound {
     }
 }
 
+/// How long connections may be silent.
+fn patience(settings: &ApiSettings) -> Patience {
+    Patience {
+        first: settings.timeout.clamp(Duration::from_secs(1), HEAD),
+        idle: settings.timeout * 2,
+        unread: settings.timeout.max(Duration::from_secs(1)),
+    }
+}
+
 /// One connection, from its first request to its last.
-async fn serve(stream: TcpStream, peer: SocketAddr, router: axum::Router, app: App, shutdown: CancellationToken) {
+async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    place: Place,
+    router: axum::Router,
+    app: App,
+    shutdown: CancellationToken,
+) {
     // Events are small and should go at once.
     let _ = stream.set_nodelay(true);
     let prefix: Arc<str> = app.settings.prefix.as_str().into();
+    let connection = Arc::clone(&place.connection);
     let service = tower::service_fn(move |mut request: Request<hyper::body::Incoming>| {
+        let begun = connection.request();
         request.extensions_mut().insert(Peer(peer.ip()));
-        prefix::answer(Arc::clone(&prefix), router.clone(), request.map(Body::new))
+        let answer = prefix::answer(Arc::clone(&prefix), router.clone(), request.map(Body::new));
+        async move { answer.await.map(|answer| begun.watch(answer)) }
     });
     let mut builder = Builder::new(TokioExecutor::new());
     builder
@@ -211,15 +229,17 @@ async fn serve(stream: TcpStream, peer: SocketAddr, router: axum::Router, app: A
         .max_header_list_size(u32::try_from(app.settings.max_head).unwrap_or(u32::MAX));
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
     let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = shutdown.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            // Whoever does not read its last words is not waited for.
-            tokio::time::timeout(app.settings.shutdown, connection).await.unwrap_or(Ok(()))
+    let farewell = tokio::select! {
+        ended = connection.as_mut() => {
+            if let Err(error) = ended {
+                tracing::debug!(%peer, error, "a connection broke");
+            }
+            return;
         }
+        () = place.connection.over() => FAREWELL,
+        () = shutdown.cancelled() => app.settings.shutdown,
     };
-    if let Err(error) = ended {
-        tracing::debug!(%peer, error, "a connection broke");
-    }
+    connection.as_mut().graceful_shutdown();
+    // Whoever does not read its last words is not waited for.
+    let _ = tokio::time::timeout(farewell, connection).await;
 }

@@ -43,10 +43,19 @@ pub(crate) struct ApiSettings {
     pub(crate) max_body: usize,
     /// A request's head has no more bytes.
     pub(crate) max_head: usize,
-    /// A request is answered within this time, or refused. (Streams go on.)
+    /// A request is answered within this time, or refused. (Streams go on.) An answer of which nobody reads anything for so
+    /// long is given up, with its connection.
     pub(crate) timeout: Duration,
     /// So many connections are open at the most.
     pub(crate) connections: usize,
+    /// So many of them from one address.
+    pub(crate) per_address: usize,
+    /// So many requests are under way at the most, and so many of one token.
+    pub(crate) requests: usize,
+    pub(crate) requests_each: usize,
+    /// So many streams are read at the most, and so many of one token.
+    pub(crate) streams: usize,
+    pub(crate) streams_each: usize,
     /// A stream of events that has nothing to tell says so this often.
     pub(crate) heartbeat: Duration,
     /// How long answers that are on their way may take once the server is told to stop.
@@ -85,6 +94,11 @@ impl Default for ApiSettings {
             max_head: 32 << 10,
             timeout: Duration::from_secs(30),
             connections: 4096,
+            per_address: 1024,
+            requests: 512,
+            requests_each: 32,
+            streams: 1000,
+            streams_each: 100,
             heartbeat: Duration::from_secs(15),
             shutdown: Duration::from_secs(10),
             dashboard: true,

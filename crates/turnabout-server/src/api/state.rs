@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use turnabout::{Error, ExecutorHandle, Job, JobId, Jobs};
 
 use super::caller::Caller;
+use super::crowd::Crowd;
 use super::exit::Exit;
 use super::live::{Control, Live};
 use super::metrics::Gauges;
@@ -28,6 +29,10 @@ pub(super) struct Inner {
     pub(super) limiter: Limiter,
     /// How often someone may send a token that is not known, by address.
     pub(super) guesses: Limiter,
+    /// Requests that are under way.
+    pub(super) requests: Crowd,
+    /// Streams that are read.
+    pub(super) streams: Crowd,
     /// The keys of tokens for browsers.
     pub(super) minting: Minting,
     /// The executor beside this server, if there is one.

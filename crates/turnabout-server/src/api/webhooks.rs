@@ -65,6 +65,8 @@ pub(crate) struct Webhook {
     pub(crate) group: Option<String>,
     /// Only these events.
     pub(crate) on: Vec<On>,
+    /// Makes the ids of messages unpredictable: from the secret that all servers share, if there is one.
+    pub(crate) salt: [u8; 32],
 }
 
 /// Has someone follow jobs for each webhook there is, until the server ends.
@@ -133,6 +135,8 @@ async fn follow(app: App, hook: Webhook, end: CancellationToken) {
 
 /// Something to tell.
 struct Event {
+    /// The one that follows from what it tells.
+    first: JobId,
     id: JobId,
     /// The job that it tells of.
     about: JobId,
@@ -163,7 +167,7 @@ impl Teller {
     /// Makes jobs of what is to be told, and does not give up.
     async fn tell(&mut self, app: &App, note: &Note) {
         let mut news = Vec::new();
-        for told in &note.told {
+        for told in note.told.iter() {
             if let Told::Job(job) = told
                 && !job.task.starts_with(TASK)
             {
@@ -180,10 +184,15 @@ impl Teller {
             for (event, outcome) in news.into_iter().zip(outcomes) {
                 match outcome {
                     Ok(submitted) => {
-                        self.seen.insert(event.id);
+                        self.seen.insert(event.first);
                         self.count("kept", submitted.new);
                     }
                     Err(error) if error.is_transient() => again.push(event),
+                    // Whoever could guess the id has a job of it already, so that nobody would be told.
+                    Err(turnabout::Error::Conflict(_)) => again.push(Event {
+                        id: JobId::new(),
+                        ..event
+                    }),
                     Err(error) => {
                         tracing::error!(error = %error.chain(), "an event for a webhook is lost");
                         self.count("lost", true);
@@ -222,6 +231,7 @@ impl Teller {
                 "job": BriefView::from(job),
             });
             news.push(Event {
+                first: id,
                 id,
                 about: job.id,
                 task: format!("{TASK}{}", self.hook.name),
@@ -234,6 +244,7 @@ impl Teller {
     /// The same for the same event, whoever tells it.
     fn id(&self, job: &Brief, on: On, at: Timestamp) -> JobId {
         let mut hash = Sha256::new();
+        hash.update(self.hook.salt);
         let parts = [self.hook.name.as_str(), on.as_str(), job.state.as_str()];
         for part in parts.iter().take(if on == On::Submitted { 2 } else { 3 }) {
             hash.update(part.as_bytes());

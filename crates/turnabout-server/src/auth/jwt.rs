@@ -57,6 +57,7 @@ struct Claims {
     group: Option<String>,
     owner: Option<String>,
     sub: Option<String>,
+    exp: i64,
 }
 
 impl Jwt {
@@ -109,7 +110,10 @@ impl Jwt {
         };
         let name = claims.sub.unwrap_or_else(|| claims.role.clone());
         match Role::from_parts(&claims.role, claims.group, claims.owner) {
-            Ok(role) => Some(Holder { name, role }),
+            Ok(role) => Some(Holder {
+                until: jiff::Timestamp::from_second(claims.exp.saturating_add(LEEWAY.cast_signed())).ok(),
+                ..Holder::new("jwt", name, role)
+            }),
             Err(error) => {
                 tracing::debug!(%error, "a token was not accepted");
                 None

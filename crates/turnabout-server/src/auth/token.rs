@@ -24,10 +24,7 @@ pub(crate) struct StaticToken {
 impl StaticToken {
     pub(crate) fn new(name: impl Into<String>, hash: impl Into<String>, role: Role) -> Self {
         Self {
-            holder: Holder {
-                name: name.into(),
-                role,
-            },
+            holder: Holder::new("token", name, role),
             hash: hash.into(),
         }
     }

@@ -42,7 +42,7 @@ pub(crate) async fn run(global: &Global, args: ListJobs) -> anyhow::Result<ExitC
             limit: args.limit.or(ids.is_empty().then_some(USUAL)),
             count: args.count,
             // The table shows none of it.
-            brief: !args.json,
+            brief: args.json.then_some(false),
             ..args.filter.query()
         })
         .await?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use turnabout::{Executor, ExecutorHandle, Jobs, LogLimits};
 
+use super::files;
 use super::global::{self, Global};
 use super::logging;
 use super::reload::{self, Reloader};
@@ -192,7 +193,10 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
     let jobs = global::open(config, config.store.migrate == Migrate::Auto).await?;
     let exit = Exit::default();
     // First what can be refused, so that nothing is registered in vain.
-    let mut settings = Some(api_settings(config, !args.no_executor)?);
+    let mut settings = api_settings(config, !args.no_executor)?;
+    // The rest is for the store, and for programs.
+    settings.connections = settings.connections.min(files::raise_limit() / 2);
+    let mut settings = Some(settings);
     if args.no_api {
         settings = settings
             .zip(config.executor.status_address)

@@ -89,7 +89,7 @@ impl Waiting<'_> {
         };
         while let Ok(Some(event)) = events.next().await {
             match event.name.as_str() {
-                "job" => self.see(&event.read()?, None).await?,
+                "job" => self.see(&event.read()?).await?,
                 "gone" => self.miss(event.read::<Gone>()?.id)?,
                 "end" => return Ok(true),
                 _ => {}
@@ -110,7 +110,7 @@ impl Waiting<'_> {
         let found: HashMap<JobId, JobView> = found.into_iter().map(|job| (job.id, job)).collect();
         for id in portion {
             match found.get(id) {
-                Some(job) => self.see(job, Some(job)).await?,
+                Some(job) => self.see(job).await?,
                 None => self.miss(*id)?,
             }
         }
@@ -124,8 +124,8 @@ impl Waiting<'_> {
         Ok(())
     }
 
-    /// What has become of a job: in brief, and as a whole if that is known.
-    async fn see(&mut self, job: &BriefView, whole: Option<&JobView>) -> anyhow::Result<()> {
+    /// What has become of a job.
+    async fn see(&mut self, job: &BriefView) -> anyhow::Result<()> {
         if !self.open.contains(&job.id) {
             return Ok(());
         }
@@ -139,11 +139,8 @@ impl Waiting<'_> {
         if !self.view.wants_all() {
             return Ok(());
         }
-        match whole {
-            Some(whole) => self.view.show_end(job, Some(whole)),
-            // One that is not kept is gone already.
-            None => self.view.show_end(job, self.client.job(job.id).await.ok().as_ref()),
-        }
+        // One that is not kept is gone already.
+        self.view.show_end(job, self.client.job(job.id).await.ok().as_ref())
     }
 }
 

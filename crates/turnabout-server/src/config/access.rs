@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use sha2::{Digest as _, Sha256};
 
 use super::kinds::JwtSigned;
 use super::{Api, Config, Token};
@@ -40,6 +41,11 @@ impl Config {
             max_head: usize::try_from(api.max_head.0).unwrap_or(usize::MAX),
             timeout: api.timeout,
             connections: api.connections as usize,
+            per_address: api.connections_per_address as usize,
+            requests: api.requests as usize,
+            requests_each: api.requests_per_token as usize,
+            streams: api.streams as usize,
+            streams_each: api.streams_per_token as usize,
             heartbeat: api.heartbeat,
             shutdown: api.shutdown,
             dashboard: api.dashboard,
@@ -119,6 +125,21 @@ pub(super) fn webhook(name: &str, hook: &super::Webhook) -> anyhow::Result<Webho
         name: name.to_owned(),
         group: hook.group.clone(),
         on: on.collect::<anyhow::Result<_>>()?,
+        salt: salt(hook),
+    })
+}
+
+/// What makes the ids of a webhook's messages unpredictable, and the same on all servers.
+fn salt(hook: &super::Webhook) -> [u8; 32] {
+    // A file that cannot be read is complained of where it is used.
+    let file = hook.secret_file.as_ref().and_then(|file| std::fs::read(file).ok());
+    let secret = hook
+        .secret
+        .as_ref()
+        .map(|secret| secret.0.clone().into_bytes())
+        .or(file);
+    secret.map_or([0; 32], |secret| {
+        Sha256::digest([b"ids of messages".as_slice(), &secret].concat()).into()
     })
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn show(config: &Config) -> String {
         for setting in part.table() {
             let key = setting.key();
             let origin = config.origin(&dotted(&section, &key));
-            let line = match part.get(setting.field) {
+            let line = match part.get(setting.field).map(plain) {
                 Some(value) => format!("{key} = {value}"),
                 // Of a task or a group only what was given is of interest.
                 None if section.contains('.') => continue,
@@ -92,6 +92,23 @@ pub(crate) fn show(config: &Config) -> String {
     out
 }
 
+/// A value without what may be secret in an address: who calls, and what is asked for.
+fn plain(value: String) -> String {
+    let Some((before, rest)) = value.split_once("://") else {
+        return value;
+    };
+    let end = rest.find(['/', '"', ' ']).unwrap_or(rest.len());
+    let rest = match rest[..end].rfind('@') {
+        Some(at) if !rest[..at].contains("***") => format!("***{}", &rest[at..]),
+        _ => rest.to_owned(),
+    };
+    let (rest, asks) = match rest.split_once('?') {
+        Some((rest, _)) => (rest.to_owned(), "?***\""),
+        None => (rest, ""),
+    };
+    format!("{before}://{rest}{asks}")
+}
+
 /// The same for programs.
 pub(crate) fn show_json(config: &Config) -> Value {
     let text = config.file.as_ref().map_or("", |file| file.text.as_str());
@@ -99,7 +116,9 @@ pub(crate) fn show_json(config: &Config) -> Value {
     for (section, part) in sections(config) {
         for setting in part.table() {
             let name = dotted(&section, &setting.key());
-            let value = part.get(setting.field).map_or(Value::Null, |value| to_json(&value));
+            let value = part
+                .get(setting.field)
+                .map_or(Value::Null, |value| to_json(&plain(value)));
             let origin = config.origin(&name).words(text);
             settings.insert(name, json!({ "value": value, "origin": origin }));
         }

@@ -90,6 +90,9 @@ section! {
         shutdown_deadline: Option<Duration> = Some(Duration::from_secs(30)), flag "deadline";
         /// The same where an operator ends it: `POST /api/v1/shutdownAndExit`, `turnabout drain NAME --exit`.
         exit_deadline: Option<Duration> = None, like "\"1 hour\"";
+        /// Which variables of its own environment it passes on to programs, besides `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`,
+        /// `LANGUAGE`, `LC_*`, `TZ` and `TMPDIR`. Others may be secrets.
+        pass_environment: Vec<String> = Vec::new(), like "[\"JAVA_HOME\"]";
         /// Where an executor without the API answers /healthz, /readyz, /metrics and `POST /api/v1/shutdownAndExit`: nowhere
         /// unless given. (The API answers them itself.) As there, others need a token for the last two; /metrics may be open
         /// (api.open-metrics).
@@ -122,10 +125,23 @@ section! {
         max_body: Size = Size(8 << 20);
         /// A request's head is no longer.
         max_head: Size = Size(32 << 10);
-        /// A request is answered within this time, or refused. Streams go on.
+        /// A request is answered within this time, or refused. Streams go on. A connection is closed when nobody reads an answer
+        /// for so long, or when it was not used for twice this time.
         timeout: Duration = Duration::from_secs(30);
-        /// So many connections are open at the most.
+        /// So many connections are open at the most, and no more than half of the files that the program may open (it raises that
+        /// limit as far as it can). When there are too many, those without a request make room.
         connections: u32 = 4096;
+        /// So many of them come from one address at the most. Behind a proxy, that is the proxy's.
+        connections_per_address: u32 = 1024;
+        /// So many requests are under way at the most, until their answers have been read, and half as many of one group; further ones
+        /// are refused (503, 429) and may be made again a second later.
+        requests: u32 = 512;
+        /// So many of them with one token.
+        requests_per_token: u32 = 32;
+        /// So many streams (events, logs that are followed) are read at the most, and half as many by one group.
+        streams: u32 = 1000;
+        /// So many of them with one token.
+        streams_per_token: u32 = 100;
         /// A stream of events that has nothing to tell says so this often.
         heartbeat: Duration = Duration::from_secs(15);
         /// How long answers that are on their way may take once the server is told to stop.
@@ -235,6 +251,10 @@ section! {
         /// What it writes becomes the job's log; a line `::progress 40 importing table 3` its progress.
         /// Exit code 0 is success, 75 and all others mean "try again", unless they are among permanent-codes.
         command: Option<Vec<String>> = None, like "[\"pdftotext\", \"{args.path}\", \"-\"]", live true;
+        /// Whether an argument that begins with a place, such as `{args.path}`, may begin with a dash, and so be an option of the
+        /// program. Without this such a job is refused, unless an argument `--` stands before it. (Paths are no options: whether a job
+        /// may name any file is for the program to check.)
+        allow_options: bool = false, live true;
         /// The folder that the program runs in: where `turnabout` was started unless given.
         folder: Option<String> = None, like "\"/var/lib/documents\"", live true;
         /// What is added to the program's environment.

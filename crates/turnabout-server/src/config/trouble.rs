@@ -68,6 +68,7 @@ impl fmt::Display for Troubles {
             let gutter = number.to_string();
             let blank = " ".repeat(gutter.len());
             let marks = "^".repeat(length.clamp(1, marked.max(1)));
+            let line = without_value(&line, column + self.text.get(place.clone()).map_or(0, str::len));
             write!(
                 f,
                 "\n{blank} |\n{gutter} | {}\n{blank} | {}{marks}",
@@ -76,6 +77,23 @@ impl fmt::Display for Troubles {
             )?;
         }
         Ok(())
+    }
+}
+
+/// A line without what follows a place in it: the value of a key that nobody knows may be a secret. So may be that of a key which
+/// sounds like one.
+fn without_value(line: &str, end: usize) -> String {
+    let (key, _) = line.split_once('=').unwrap_or((line, ""));
+    let sounds = key.to_ascii_lowercase();
+    let secret = ["secret", "password", "key", "token", "auth"];
+    if key.len() < line.len() && secret.iter().any(|word| sounds.contains(word)) && !sounds.contains("file") {
+        return format!("{key}= ..");
+    }
+    match (line.get(..end), line.get(end..)) {
+        (Some(before), Some(after)) if !after.trim().is_empty() && !after.trim_start().starts_with('#') => {
+            format!("{before} ..")
+        }
+        _ => line.to_owned(),
     }
 }
 

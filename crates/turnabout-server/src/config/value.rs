@@ -257,10 +257,9 @@ impl Written for BTreeMap<String, String> {
     }
 
     fn to_toml(&self) -> Option<String> {
-        let pairs: Vec<String> = self
-            .iter()
-            .map(|(key, value)| format!("{} = {}", quoted(key), quoted(value)))
-            .collect();
+        // What is given to others is often a secret.
+        let hidden = |key: &String| format!("{} = {}", quoted(key), quoted("(secret)"));
+        let pairs: Vec<String> = self.keys().map(hidden).collect();
         Some(if pairs.is_empty() {
             "{}".to_owned()
         } else {

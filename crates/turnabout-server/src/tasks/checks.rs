@@ -23,7 +23,7 @@ impl Checks {
         let mut checks = BTreeMap::from([("sleep".to_owned(), Check::Sleep)]);
         for (name, task) in &config.tasks {
             if let Some(command) = &task.command {
-                let program = Program::new(command, task, config.executor.grace).map_err(anyhow::Error::msg)?;
+                let program = Program::new(command, task, &config.executor).map_err(anyhow::Error::msg)?;
                 checks.insert(name.clone(), Check::Program(Arc::new(program)));
             } else if task.url.is_some() {
                 // What it takes, only whoever answers there knows.

@@ -6,7 +6,7 @@
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 use tokio::io::AsyncWriteExt;
@@ -15,18 +15,27 @@ use turnabout::{Context, TaskError, TaskResult};
 
 mod group;
 mod output;
+mod reaper;
 
 pub(crate) use group::kill_all;
+pub(crate) use reaper::{COMMAND as REAPER, run as end_programs};
 
 use super::template::{Filling, Template};
-use crate::config::{ExitCodes, ResultFrom, Stdin, Task};
+use crate::config::{Executor, ExitCodes, ResultFrom, Stdin, Task};
 use group::Group;
 use output::{Allowance, Output, Stream};
 
 /// The exit code that asks for another attempt, whatever else is configured (`EX_TEMPFAIL`).
 const TRY_AGAIN: i32 = 75;
+/// What is short is waited for so long; then the job makes room for another, and is tried again after the same time.
+const SHORT: Duration = Duration::from_secs(30);
 /// When the program has ended, whoever it left behind with its output has so long to let go of it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// What programs always get of the server's own environment, and all that begins with `LC_`.
+const PASSED: [&str; 9] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
+];
 
 /// A program to run, as the configuration says.
 #[derive(Clone, Debug)]
@@ -36,6 +45,10 @@ pub(crate) struct Program {
     arguments: Vec<Template>,
     folder: Option<String>,
     environment: Vec<(String, String)>,
+    /// What it gets of the server's own environment.
+    passed: Vec<String>,
+    /// Whether what callers say may be an option of the program.
+    allow_options: bool,
     stdin: Stdin,
     result: ResultFrom,
     permanent: ExitCodes,
@@ -45,7 +58,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn new(command: &[String], task: &Task, grace: Duration) -> Result<Self, String> {
+    pub(crate) fn new(command: &[String], task: &Task, executor: &Executor) -> Result<Self, String> {
         let (program, arguments) = command.split_first().ok_or("it names no program")?;
         Ok(Self {
             program: program.clone(),
@@ -55,11 +68,13 @@ impl Program {
                 .collect::<Result<_, _>>()?,
             folder: task.folder.clone(),
             environment: task.environment.clone().into_iter().collect(),
+            passed: executor.pass_environment.clone(),
+            allow_options: task.allow_options,
             stdin: task.stdin,
             result: task.result,
             permanent: task.permanent_codes.clone(),
             max_output: task.max_output.0,
-            grace,
+            grace: executor.grace,
         })
     }
 
@@ -72,15 +87,33 @@ impl Program {
             owner: None,
             attempt: 1,
         };
-        self.arguments
-            .iter()
-            .try_for_each(|argument| argument.fill(&filling).map(drop))
+        self.filled(&filling).map(drop)
+    }
+
+    /// The arguments of the command line. What comes from callers is no option of the program, unless the task says so.
+    fn filled(&self, filling: &Filling<'_>) -> Result<Vec<String>, String> {
+        let mut options = !self.allow_options;
+        let mut filled = Vec::with_capacity(self.arguments.len());
+        for argument in &self.arguments {
+            let text = argument.fill(filling)?;
+            if options && argument.begins_with_a_place() && text.starts_with('-') {
+                return Err(format!(
+                    "`{}` would be an option of the program `{}`; put `--` before the place in its command, or allow it with \
+                     `allow-options = true`",
+                    text.chars().take(50).collect::<String>(),
+                    self.program
+                ));
+            }
+            options &= text != "--";
+            filled.push(text);
+        }
+        Ok(filled)
     }
 
     /// Runs it for one attempt.
     pub(crate) async fn run(&self, cx: Context, args: Box<RawValue>) -> TaskResult<Option<Box<RawValue>>> {
         let mut command = self.command(&cx, &args)?;
-        let mut group = Group::start(&mut command).map_err(|error| self.not_started(&error))?;
+        let mut group = self.start(&cx, &mut command).await?;
         let leader = group.leader();
         let (stdin, stdout, stderr) = (leader.stdin.take(), leader.stdout.take(), leader.stderr.take());
         let (Some(mut stdout), Some(mut stderr)) = (stdout, stderr) else {
@@ -132,15 +165,14 @@ impl Program {
             attempt: cx.attempt(),
         };
         let mut command = Command::new(&self.program);
-        for argument in &self.arguments {
-            command.arg(argument.fill(&filling).map_err(TaskError::permanent)?);
-        }
+        command.args(self.filled(&filling).map_err(TaskError::permanent)?);
         // What is meant for us, among it passwords, is not for those whom we start.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("TURNABOUT_") {
-                command.env_remove(name);
-            }
-        }
+        command.env_clear();
+        let passes = |name: &str| {
+            let ours = PASSED.contains(&name) || name.starts_with("LC_");
+            ours || self.passed.iter().any(|passed| passed == name)
+        };
+        command.envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passes)));
         command
             .env("TURNABOUT_JOB_ID", &job)
             .env("TURNABOUT_TASK", cx.task())
@@ -162,6 +194,29 @@ impl Program {
             command.current_dir(folder);
         }
         Ok(command)
+    }
+
+    /// Starts it. Where there are no files, processes or memory left, others will give some back: that is waited for, and is
+    /// no failure of the job, whoever has taken them.
+    async fn start(&self, cx: &Context, command: &mut Command) -> TaskResult<Group> {
+        let begin = Instant::now();
+        let mut wait = Duration::from_millis(50);
+        loop {
+            let error = match Group::start(command) {
+                Err(error) if is_short(&error) => error,
+                started => return started.map_err(|error| self.not_started(&error)),
+            };
+            if begin.elapsed() >= SHORT {
+                cx.log()
+                    .warn(format_args!("the program cannot be started at present: {error}"));
+                return Err(TaskError::snooze(SHORT));
+            }
+            tracing::warn!(%error, job = %cx.job(), "a program cannot be started at present, and is tried again");
+            tokio::select! {
+                () = tokio::time::sleep(wait) => wait = (wait * 2).min(Duration::from_secs(2)),
+                () = cx.cancelled() => return Err(TaskError::retry("the program was not started before it was to end")),
+            }
+        }
     }
 
     /// Waits for the program's end, and brings it about if it is time. Says whether it was.
@@ -234,6 +289,13 @@ impl Program {
             ))
         })
     }
+}
+
+/// Whether something could not be had because it is used up at present.
+fn is_short(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let short = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|error| short.contains(&error))
 }
 
 /// Gives the program its arguments. One that does not read them need not.

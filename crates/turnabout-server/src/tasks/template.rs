@@ -65,6 +65,11 @@ impl Template {
         Ok(Self(parts))
     }
 
+    /// Whether what stands first is not written here.
+    pub(crate) fn begins_with_a_place(&self) -> bool {
+        !matches!(self.0.first(), Some(Part::Text(_)) | None)
+    }
+
     /// Fills the places.
     pub(crate) fn fill(&self, filling: &Filling<'_>) -> Result<String, String> {
         let mut text = String::new();

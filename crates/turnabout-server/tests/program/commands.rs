@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::http::Caller;
 use crate::place::{PATIENCE, Place};
 
 /// What the log of a job says, line by line.
@@ -207,7 +208,7 @@ pub(crate) fn a_program_that_does_not_exist_is_named_and_tried_again(place: &Pla
 
 pub(crate) fn arguments_arrive_as_they_are_whatever_they_contain(place: &Place) {
     place.configure(
-        "[tasks.echo]\npermanent-codes = [1]\n\
+        "[tasks.echo]\npermanent-codes = [1]\nallow-options = true\n\
          command = [\"sh\", \"-c\", \"printf '%s\\\\n\\\\000' \\\"$@\\\" > out\", \"echo\", \
          \"{args.quotes}\", \"{args.lines}\", \"{args.dash}\", \"{args.shell}\", \"<{args.deep.0.n}>\", \"{args.none}\"]\n",
     );
@@ -247,11 +248,18 @@ pub(crate) fn arguments_arrive_as_they_are_whatever_they_contain(place: &Place) 
 }
 
 pub(crate) fn a_program_is_told_about_its_job_and_not_about_our_secrets(place: &Place) {
-    place.configure("[tasks.env]\ncommand = [\"sh\", \"-c\", \"env > env\"]\nenvironment = { OWN = \"yes\" }\n");
+    place.configure(
+        "[tasks.env]\ncommand = [\"sh\", \"-c\", \"env > env\"]\nenvironment = { OWN = \"yes\" }\n\
+         [executor]\npass-environment = [\"WANTED\"]\n",
+    );
     place.ask(&["migrate"]);
     let server = place
         .command(&["executor"])
         .env("TURNABOUT_TOKEN", "hidden")
+        .env("AWS_SECRET_ACCESS_KEY", "hidden")
+        .env("PGPASSWORD", "hidden")
+        .env("WANTED", "passed")
+        .env("LC_TIME", "C")
         .stderr(std::process::Stdio::null())
         .spawn();
     let mut server = server.expect("it starts");
@@ -267,8 +275,78 @@ pub(crate) fn a_program_is_told_about_its_job_and_not_about_our_secrets(place: &
         "TURNABOUT_TASK=env".to_owned(),
         "TURNABOUT_ATTEMPT=1".to_owned(),
         "OWN=yes".to_owned(),
+        "WANTED=passed".to_owned(),
+        "LC_TIME=C".to_owned(),
     ] {
         assert!(env.lines().any(|found| found == line), "{line}: {env}");
     }
     assert!(!env.contains("hidden") && !env.contains("TURNABOUT_DATABASE"), "{env}");
+}
+
+pub(crate) fn arguments_are_no_options_unless_the_task_allows_it(place: &Place) {
+    let task = |name: &str, command: &str| format!("[tasks.{name}]\ncommand = [\"echo\", {command}]\n");
+    place.configure(
+        &[
+            task("bare", "\"{args.x}\""),
+            task("owner", "\"{owner}\""),
+            task("after", "\"--\", \"{args.x}\""),
+            task("named", "\"--x={args.x}\""),
+            task("allowed", "\"{args.x}\"") + "allow-options = true\n",
+        ]
+        .concat(),
+    );
+    let server = place.serve(&[]);
+    let api = Caller::of(&server);
+    for (task, x, status) in [
+        ("bare", "--help", 422),
+        ("bare", "-", 422),
+        ("bare", "a--help", 201),
+        ("after", "--help", 201),
+        ("named", "--help", 201),
+        ("allowed", "--help", 201),
+    ] {
+        let answer = api.post("/api/v1/jobs", &json!({ "task": task, "args": { "x": x } }));
+        assert_eq!(answer.status, status, "{task} {x}: {}", answer.text);
+    }
+    // What is not known before it runs fails for good.
+    let id = api.submit(&json!({ "task": "owner", "owner": "--help" }));
+    let job = api.ended(&id);
+    assert_eq!(
+        (&job["state"], &job["reason"]),
+        (&json!("failed"), &json!("permanent")),
+        "{job}"
+    );
+    assert!(
+        job["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("allow-options")),
+        "{job}"
+    );
+}
+
+pub(crate) fn programs_end_with_an_executor_that_is_killed(place: &Place) {
+    place.configure(
+        "[tasks.long]\ncommand = [\"sh\", \"-c\", \"sleep 1000 & echo $$ $! > pids; wait\"]\n\
+         [tasks.short]\ncommand = [\"true\"]\n",
+    );
+    let server = place.serve(&["--pool-size", "2"]);
+    let api = Caller::of(&server);
+    // Programs that have ended are nobody's concern any longer.
+    let short = api.submit(&json!({ "task": "short" }));
+    assert_eq!(api.ended(&short)["state"], "success");
+    let id = api.submit(&json!({ "task": "long" }));
+    api.until(&id, "running");
+    let pids = crate::place::soon("its processes", || {
+        let pids = String::from_utf8(place.read("pids")?).ok()?;
+        let pids: Vec<u32> = pids.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+        (pids.len() == 2).then_some(pids)
+    });
+    let lives = |pid: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // One that has ended may wait for somebody to ask about it.
+        !status.is_empty() && !status.contains(") Z ")
+    };
+    assert!(pids.iter().all(lives), "they run");
+    server.signal("KILL");
+    crate::place::soon("their end", || (!pids.iter().any(lives)).then_some(()));
 }

@@ -147,7 +147,21 @@ impl Caller {
 
     /// A connection for events that nobody reads from.
     pub(crate) fn deaf(&self, query: &str) -> BufReader<TcpStream> {
-        self.send("GET", &format!("/api/v1/events?{query}"), &[], "")
+        self.unread(&format!("/api/v1/events?{query}"))
+    }
+
+    /// A connection whose answer nobody reads.
+    pub(crate) fn unread(&self, path: &str) -> BufReader<TcpStream> {
+        self.send("GET", path, &[], "")
+    }
+
+    /// The status of an answer whose body is not read.
+    pub(crate) fn head(&self, path: &str) -> u16 {
+        let head = read_head(&mut self.unread(path));
+        head.split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok())
+            .expect("a status")
     }
 
     /// Waits until a job is in a final state; the job. By events, so that nobody asks again and again.

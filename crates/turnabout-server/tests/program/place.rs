@@ -13,6 +13,9 @@ use crate::database::{Database, Stranger};
 /// Generous: whoever waits so long waits in vain.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
+/// Serves on any port.
+const SERVE: [&str; 3] = ["serve", "--address", "127.0.0.1:0"];
+
 /// An empty folder, and perhaps an empty database. Both are gone afterwards.
 pub(crate) struct Place {
     folder: TempDir,
@@ -60,6 +63,11 @@ impl Place {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).expect("a file is written");
         path.display().to_string()
+    }
+
+    /// Where a file in the folder is.
+    pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
     }
 
     /// What a file in the folder holds, if it exists.
@@ -141,7 +149,25 @@ impl Place {
 
     /// A server that has registered.
     pub(crate) fn serve(&self, args: &[&str]) -> Server {
-        let mut server = Server::start(self, args);
+        Self::serving(Server::start(self, args))
+    }
+
+    /// The same, started by a shell that has set limits with these commands.
+    pub(crate) fn serve_within(&self, limits: &str, args: &[&str]) -> Server {
+        let program = self.command(&[&SERVE[..], args].concat());
+        let mut shell = self.program("sh");
+        shell.args(["-c", &format!("{limits} && exec \"$@\""), "sh"]);
+        shell.arg(program.get_program()).args(program.get_args());
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        Self::serving(Server::spawn(shell))
+    }
+
+    fn serving(mut server: Server) -> Server {
         let line = wait_for(&server.log, "serving");
         if let Some((_, rest)) = line.split_once(" on http://") {
             let address = rest.split(';').next().unwrap_or_default();
@@ -161,17 +187,32 @@ pub(crate) struct Server {
 impl Server {
     /// A server that has been started, and no more.
     pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
-        let mut child = place
-            .command(&[&["serve", "--address", "127.0.0.1:0"][..], args].concat())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the server starts");
+        Self::spawn(place.command(&[&SERVE[..], args].concat()))
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("the server starts");
         let log = lines(child.stderr.take().expect("its log"));
         Self {
             child,
             url: String::new(),
             log,
         }
+    }
+
+    /// How much memory it has at present, in MiB.
+    pub(crate) fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("its status");
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .expect("its memory");
+        line.trim()
+            .split(' ')
+            .next()
+            .and_then(|size| size.parse::<u64>().ok())
+            .expect("a number")
+            / 1024
     }
 
     pub(crate) fn terminate(&self) {
@@ -244,4 +285,16 @@ pub(crate) fn submit_and_see_running(place: &Place, args: &str) -> (String, Chil
     let id = lines.recv_timeout(PATIENCE).expect("the job's id");
     wait_for(&lines, "running");
     (id, child, lines)
+}
+
+/// What is there as soon as it is there.
+pub(crate) fn soon<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{what}: in vain");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

@@ -6,6 +6,7 @@ mod cancelling;
 mod counting;
 mod drain;
 mod fairness;
+mod following;
 mod handlers;
 mod health;
 mod history;

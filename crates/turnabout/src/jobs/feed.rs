@@ -8,9 +8,13 @@ mod hub;
 
 use std::collections::HashSet;
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 
 use crate::error::{Error, Result};
@@ -20,6 +24,8 @@ use crate::store::overview::Whose;
 
 /// So many notes wait for a follower; one that is further behind begins anew.
 const WAITING: usize = 256;
+/// After a panic, so long before the hub begins anew.
+const ANEW: Duration = Duration::from_millis(200);
 /// So many callers wait for the hub.
 const JOINING: usize = 256;
 /// So many jobs may be followed by their ids.
@@ -34,6 +40,8 @@ pub struct Interest {
     pub whose: Whose,
     /// How many of the unfinished jobs are told at the beginning, newest first; those followed by id all are.
     pub initial: u32,
+    /// About so many things wait to be told: whoever reads more slowly begins anew. 0: as many as there is room for.
+    pub buffer: usize,
 }
 
 impl Interest {
@@ -92,20 +100,40 @@ pub enum Told {
 pub struct Note {
     /// Where to go on from.
     pub place: Position,
-    /// In this order.
-    pub told: Vec<Told>,
+    /// In this order. Shared by all who are told the same.
+    pub told: Arc<[Told]>,
+    text: Arc<OnceLock<Arc<[u8]>>>,
+}
+
+impl Note {
+    fn new(place: Position, told: Arc<[Told]>) -> Self {
+        Self {
+            place,
+            told,
+            text: Arc::default(),
+        }
+    }
+
+    /// The note as a text: made for the first one who asks, and kept for all others who are told the same.
+    pub fn text(&self, make: impl FnOnce(&Self) -> Vec<u8>) -> Arc<[u8]> {
+        Arc::clone(self.text.get_or_init(|| make(self).into()))
+    }
 }
 
 /// Someone who follows jobs.
 #[derive(Debug)]
 pub struct Following {
     notes: mpsc::Receiver<Note>,
+    /// How many things wait.
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Following {
     /// What to tell next. None: the store is gone.
     pub async fn next(&mut self) -> Option<Note> {
-        self.notes.recv().await
+        let note = self.notes.recv().await?;
+        self.waiting.fetch_sub(note.told.len(), Ordering::Relaxed);
+        Some(note)
     }
 }
 
@@ -114,6 +142,7 @@ struct Join {
     interest: Interest,
     from: Option<Position>,
     notes: mpsc::Sender<Note>,
+    waiting: Arc<AtomicUsize>,
 }
 
 /// Where one asks to follow.
@@ -131,8 +160,19 @@ impl fmt::Debug for Join {
 impl Feed {
     /// Begins to listen for those who want to follow; costs nothing while nobody does.
     pub(super) fn new(store: &Arc<dyn Store>) -> Self {
-        let (joining, joins) = mpsc::channel(JOINING);
-        tokio::spawn(hub::run(Arc::clone(store), joins));
+        let (joining, mut joins) = mpsc::channel(JOINING);
+        let store = Arc::clone(store);
+        tokio::spawn(async move {
+            // Whoever followed is cut off, and comes back; a job that cannot be read must not be the end of all.
+            while AssertUnwindSafe(hub::run(&store, &mut joins))
+                .catch_unwind()
+                .await
+                .is_err()
+            {
+                tracing::error!("following jobs has panicked, and begins anew");
+                tokio::time::sleep(ANEW).await;
+            }
+        });
         Self { joining }
     }
 
@@ -145,10 +185,12 @@ impl Feed {
             return Err(Error::invalid("job ids", why));
         }
         let (sender, notes) = mpsc::channel(WAITING);
+        let waiting = Arc::new(AtomicUsize::new(0));
         let join = Join {
             interest,
             from,
             notes: sender,
+            waiting: Arc::clone(&waiting),
         };
         let gone = |_| Error::Store {
             doing: "following jobs",
@@ -156,6 +198,6 @@ impl Feed {
             transient: false,
         };
         self.joining.send(join).await.map_err(gone)?;
-        Ok(Following { notes })
+        Ok(Following { notes, waiting })
     }
 }

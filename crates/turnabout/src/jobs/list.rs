@@ -10,11 +10,15 @@ use super::Jobs;
 use super::scope::Scope;
 use crate::error::{Error, Result};
 use crate::job::{Job, JobId, Reason, State};
-use crate::store::Filter;
 use crate::store::overview::Not;
+use crate::store::{Filter, Store};
 
-/// A page holds no more jobs.
+/// A page holds no more jobs ..
 const MAX_PAGE: u32 = 1000;
+/// .. and, where arguments and results are asked for, about so many bytes of them, and one job at least.
+const MAX_BYTES: usize = 1 << 20;
+/// So many whole jobs are read at once.
+const WHOLE: u32 = 8;
 
 /// Which jobs to list: everything that is said must hold. Awaited, it gives one page.
 #[derive(Clone, Debug)]
@@ -175,7 +179,8 @@ impl List {
         self
     }
 
-    /// How many jobs a page has at the most: from 1 to 1000, 100 unless said otherwise.
+    /// How many jobs a page has at the most: from 1 to 1000, 100 unless said otherwise. Where their arguments and results are
+    /// long (1 MiB together), a page has fewer, and [`Page::next`] says where to go on; [`List::brief`] leaves them out.
     pub fn limit(mut self, limit: u32) -> Self {
         self.filter.limit = limit;
         self
@@ -256,12 +261,41 @@ impl List {
             end = store.depth(&filter, looks).await?;
             filter.from = end;
         }
-        let mut jobs = store.list(&filter).await?;
-        let more = jobs.len() > limit as usize;
+        let (mut jobs, cut) = if filter.brief {
+            (store.list(&filter).await?, false)
+        } else {
+            whole(&**store, filter).await?
+        };
+        let more = cut || jobs.len() > limit as usize;
         jobs.truncate(limit as usize);
         let next = jobs.last().filter(|_| more).map(|job| job.id).or(end);
         Ok(Page { jobs, next })
     }
+}
+
+/// Reads whole jobs, a few at a time, until there are enough, or they are long enough. Says whether that is why it has stopped.
+async fn whole(store: &dyn Store, mut filter: Filter) -> Result<(Vec<Job>, bool)> {
+    let mut wanted = filter.limit;
+    let mut jobs: Vec<Job> = Vec::new();
+    let mut bytes = 0;
+    while wanted > 0 {
+        filter.limit = wanted.min(WHOLE);
+        let found = store.list(&filter).await?;
+        let last = found.len() < filter.limit as usize;
+        for job in found {
+            if bytes >= MAX_BYTES {
+                return Ok((jobs, true));
+            }
+            bytes += job.args.len() + job.result.as_ref().map_or(0, String::len);
+            filter.before = Some(job.id);
+            jobs.push(job);
+        }
+        if last {
+            break;
+        }
+        wanted = wanted.saturating_sub(WHOLE);
+    }
+    Ok((jobs, false))
 }
 
 /// Makes a filter look at these jobs only. Says whether anything is left to look at.

@@ -15,7 +15,7 @@ use crate::job::{Job, JobId, Meta, Priority, Reason, State};
 pub(crate) const COUNTED: u32 = 100_000;
 
 /// Whose jobs are looked at. Everything that is given must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Whose {
     /// Those of this group.
     pub group: Option<String>,

@@ -319,7 +319,11 @@ impl Store for PostgresStore {
     }
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
-        self.within(TIMEOUT, "reading jobs", self.read(ids)).await
+        self.within(TIMEOUT, "reading jobs", self.read(ids, false)).await
+    }
+
+    async fn get_brief(&self, ids: &[JobId]) -> Result<Vec<Job>> {
+        self.within(TIMEOUT, "reading jobs", self.read(ids, true)).await
     }
 
     async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {

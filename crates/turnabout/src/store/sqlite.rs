@@ -253,7 +253,12 @@ impl Store for SqliteStore {
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Job>> {
         let ids = ids.to_vec();
-        self.read("reading jobs", move |tx| read::get(tx, &ids)).await
+        self.read("reading jobs", move |tx| read::get(tx, &ids, false)).await
+    }
+
+    async fn get_brief(&self, ids: &[JobId]) -> Result<Vec<Job>> {
+        let ids = ids.to_vec();
+        self.read("reading jobs", move |tx| read::get(tx, &ids, true)).await
     }
 
     async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>> {

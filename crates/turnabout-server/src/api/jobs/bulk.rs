@@ -88,6 +88,7 @@ fn check(request: &BulkRequest) -> Result<Bulk, Problem> {
         ("limit", query.limit.is_some()),
         ("count", query.count),
         ("looks", query.looks.is_some()),
+        ("brief", query.brief.is_some()),
     ] {
         if said {
             return Err(Problem::invalid(
@@ -227,7 +228,7 @@ async fn change_each(
     ids: &[JobId],
 ) -> Result<BulkOutcome, Problem> {
     let meant = narrow(app.jobs.list(), caller, &request.filter)?;
-    let mut jobs = app.jobs.get_many(ids).await?;
+    let mut jobs = app.jobs.get_many_brief(ids).await?;
     // Whoever tidies up does not mean what is still to be done, unless they name states.
     let tidies = bulk == Bulk::Delete && request.filter.state.is_none();
     jobs.retain(|job| {
@@ -261,7 +262,13 @@ async fn change_each(
         match changed {
             Ok(()) => outcome.changed += 1,
             // Something else has become of it meanwhile.
-            Err(Error::NotFound(_) | Error::NotCancellable { .. } | Error::WrongState { .. } | Error::Conflict(_)) => {
+            Err(
+                Error::NotFound(_)
+                | Error::NotCancellable { .. }
+                | Error::WrongState { .. }
+                | Error::Conflict(_)
+                | Error::TooMany { .. },
+            ) => {
                 outcome.skipped += 1;
             }
             Err(error) => return Err(error.into()),

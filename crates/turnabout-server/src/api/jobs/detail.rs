@@ -63,7 +63,7 @@ pub(in super::super) async fn logs(
             })
         });
         let end = futures_util::stream::once(future::ready(stream::event("end", &serde_json::json!({ "id": id }))));
-        return Ok(stream::respond(&app, &caller, lines.chain(end)));
+        return stream::respond(&app, &caller, lines.chain(end));
     }
     let page = app
         .jobs

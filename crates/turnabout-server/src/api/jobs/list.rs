@@ -10,12 +10,16 @@ use turnabout::{Job, JobId, State as JobState};
 use super::super::caller::Caller;
 use super::super::extract::{Ask, Body, no_nul};
 use super::super::state::App;
-use super::super::types::{Count, JobPage, JobView, ListQuery, Problem};
+use super::super::types::{Code, Count, JobPage, ListQuery, Problem};
 
 /// So many jobs may be asked for by id.
 const MAX_IDS: usize = 1000;
 /// A page has no more jobs.
 const MAX_PAGE: u32 = 1000;
+/// Whole jobs that are asked for by id have no more bytes of arguments and results together ..
+const MAX_BYTES: usize = 8 << 20;
+/// .. and so many of them are read at once.
+const WHOLE: usize = 8;
 /// Counting stops here.
 const COUNTED: u32 = 10_000;
 
@@ -46,17 +50,20 @@ pub(in super::super) async fn find(
 }
 
 async fn page(app: &App, caller: &Caller, query: ListQuery) -> Result<Json<JobPage>, Problem> {
+    let brief = query.brief.unwrap_or(true);
     let ids = query.ids.as_deref().map(parse_ids).transpose()?;
     // Whoever sees a few jobs only is asked about those.
     if let Some(ids) = ids.or_else(|| caller.jobs().map(ToOwned::to_owned)) {
-        let mut jobs = app.jobs.get_many(&ids).await?;
         let meant = narrow(app.jobs.list(), caller, &query)?;
+        let mut jobs = app.jobs.get_many_brief(&ids).await?;
         jobs.retain(|job| caller.sees(job) && meant.includes(job));
         let found = query.count.then(|| count(jobs.len() as u64));
         jobs.truncate(page_size(query.limit.unwrap_or(MAX_PAGE))?);
-        let show = |job| shown(caller, job, query.brief);
+        if !brief {
+            jobs = whole(app, &jobs).await?;
+        }
         return Ok(Json(JobPage {
-            jobs: jobs.into_iter().map(show).collect(),
+            jobs: jobs.into_iter().map(|job| caller.shown(job)).collect(),
             next: None,
             count: found,
         }));
@@ -73,25 +80,36 @@ async fn page(app: &App, caller: &Caller, query: ListQuery) -> Result<Json<JobPa
         Some(looks) => list.looks(looks),
         None => list,
     };
-    let page = if query.brief { list.brief().await? } else { list.await? };
+    let page = if brief { list.brief().await? } else { list.await? };
     Ok(Json(JobPage {
-        jobs: page
-            .jobs
-            .into_iter()
-            .map(|job| shown(caller, job, query.brief))
-            .collect(),
+        jobs: page.jobs.into_iter().map(|job| caller.shown(job)).collect(),
         next: page.next,
         count,
     }))
 }
 
-/// A job of a list: without what may be large, if that is wanted.
-fn shown(caller: &Caller, mut job: Job, brief: bool) -> JobView {
-    if brief {
-        "null".clone_into(&mut job.args);
-        job.result = None;
+/// These jobs with their arguments and results, read a few at a time, if they are not too long together.
+async fn whole(app: &App, brief: &[Job]) -> Result<Vec<Job>, Problem> {
+    let ids: Vec<JobId> = brief.iter().map(|job| job.id).collect();
+    let mut jobs: Vec<Job> = Vec::with_capacity(ids.len());
+    let mut bytes = 0;
+    for few in ids.chunks(WHOLE) {
+        for job in app.jobs.get_many(few).await? {
+            bytes += job.args.len() + job.result.as_ref().map_or(0, String::len);
+            jobs.push(job);
+        }
+        if bytes > MAX_BYTES && jobs.len() > 1 {
+            return Err(Problem::new(
+                Code::TooLarge,
+                format!(
+                    "the arguments and results of these jobs have more than {MAX_BYTES} bytes together; ask for fewer jobs, or \
+                     without `brief=false`"
+                ),
+            )
+            .field("ids"));
+        }
     }
-    caller.shown(job)
+    Ok(jobs)
 }
 
 /// How many jobs there are in a page, if so many may be.

@@ -53,7 +53,7 @@ pub(in crate::api) async fn events(
         following,
         waiting: VecDeque::new(),
     };
-    Ok(sse::respond(&app, &caller, stream::unfold(reader, Reader::next)))
+    sse::respond(&app, &caller, stream::unfold(reader, Reader::next))
 }
 
 /// Someone who reads a stream.

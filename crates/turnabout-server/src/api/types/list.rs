@@ -90,9 +90,12 @@ pub(crate) struct ListQuery {
     #[schema(minimum = 1)]
     #[param(minimum = 1)]
     pub(crate) looks: Option<u32>,
-    /// Without arguments and results, which may be large: they are null then.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) brief: bool,
+    /// `false`: with arguments and results, which may be large: a page ends where they have a million bytes together. They are
+    /// null unless this is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(default = true)]
+    #[schema(default = true)]
+    pub(crate) brief: Option<bool>,
 }
 
 /// One page of a list.

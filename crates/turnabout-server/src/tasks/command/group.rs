@@ -10,6 +10,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::reaper;
+
 /// The groups that exist at present, for an end of the whole program that waits for nothing.
 static ALIVE: Mutex<Option<HashSet<i32>>> = Mutex::new(None);
 
@@ -26,7 +28,11 @@ impl Group {
         let leader = command.process_group(0).kill_on_drop(true).spawn()?;
         let id = leader.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         if let Some(id) = id {
-            with_alive(|alive| alive.insert(id.as_raw_nonzero().get()));
+            let id = id.as_raw_nonzero().get();
+            with_alive(|alive| {
+                alive.insert(id);
+                reaper::tell(id, true, alive);
+            });
         }
         Ok(Self { leader, id })
     }
@@ -76,7 +82,11 @@ impl Group {
 
     fn forget(&mut self) {
         if let Some(id) = self.id.take() {
-            with_alive(|alive| alive.remove(&id.as_raw_nonzero().get()));
+            let id = id.as_raw_nonzero().get();
+            with_alive(|alive| {
+                alive.remove(&id);
+                reaper::tell(id, false, alive);
+            });
         }
     }
 }

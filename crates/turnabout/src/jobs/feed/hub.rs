@@ -4,6 +4,7 @@ mod doubts;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::broadcast::Receiver;
@@ -35,8 +36,31 @@ const PORTION: usize = 500;
 struct Follower {
     interest: Interest,
     notes: mpsc::Sender<Note>,
+    /// How many things wait for it.
+    waiting: Arc<AtomicUsize>,
     /// It did not keep up, and begins anew once it has room.
     behind: bool,
+}
+
+impl Follower {
+    /// Tells it something. If there is no room, it is behind.
+    fn tell(&mut self, note: Note) {
+        let (many, buffer) = (note.told.len(), self.interest.buffer);
+        let waiting = self.waiting.fetch_add(many, Ordering::Relaxed);
+        // Whatever is told at once finds room where nothing waits.
+        let room = buffer == 0 || waiting == 0 || waiting + many <= buffer;
+        self.behind = !room || self.notes.try_send(note).is_err();
+        if self.behind {
+            self.waiting.fetch_sub(many, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it was behind and has room again: for more than one note, otherwise it would soon be behind again.
+    fn has_caught_up(&self) -> bool {
+        let buffer = self.interest.buffer;
+        let room = buffer == 0 || self.waiting.load(Ordering::Relaxed) <= buffer / 2;
+        self.behind && room && self.notes.capacity() > super::WAITING / 2
+    }
 }
 
 struct Hub {
@@ -52,9 +76,9 @@ struct Hub {
 }
 
 /// Tells followers until nobody can join any longer.
-pub(super) async fn run(store: Arc<dyn Store>, mut joins: mpsc::Receiver<Join>) {
+pub(super) async fn run(store: &Arc<dyn Store>, joins: &mut mpsc::Receiver<Join>) {
     let mut hub = Hub {
-        store,
+        store: Arc::clone(store),
         followers: Vec::new(),
         place: Position::default(),
         open: HashMap::new(),
@@ -150,7 +174,12 @@ impl Hub {
     }
 
     async fn join(&mut self, join: Join) {
-        let Join { interest, from, notes } = join;
+        let Join {
+            interest,
+            from,
+            notes,
+            waiting,
+        } = join;
         // Those that are known by id are all told now, so nothing is missing whatever came before.
         let resumed = match from {
             Some(from) if interest.ids.is_empty() => self.catch_up(&interest, from).await,
@@ -160,6 +189,7 @@ impl Hub {
             behind: false,
             interest,
             notes,
+            waiting,
         };
         let mut told = match (resumed, from) {
             (Some(told), _) => told,
@@ -174,8 +204,7 @@ impl Hub {
 
     fn follow(&mut self, mut follower: Follower, told: Vec<Told>) {
         self.heard(&told);
-        let place = self.place;
-        follower.behind = follower.notes.try_send(Note { place, told }).is_err();
+        follower.tell(Note::new(self.place, told.into()));
         self.followers.push(follower);
     }
 
@@ -231,7 +260,7 @@ impl Hub {
             ids.sort_unstable();
             let mut told = Vec::new();
             for portion in ids.chunks(PORTION) {
-                let found = self.store.get(portion).await?;
+                let found = self.store.get_brief(portion).await?;
                 let mut missing: HashSet<JobId> = portion.iter().copied().collect();
                 for job in &found {
                     if interest.whose.holds(&job.group, job.owner.as_deref()) {
@@ -257,6 +286,7 @@ impl Hub {
             group,
             owner,
             limit: interest.initial,
+            brief: true,
             ..Filter::default()
         };
         let jobs = self.store.list(&filter).await?;
@@ -318,13 +348,13 @@ impl Hub {
         }
         let mut told = Vec::with_capacity(ids.len());
         for portion in ids.chunks(PORTION) {
-            let found: HashMap<JobId, Brief> = {
-                let jobs = self.store.get(portion).await?;
+            let mut found: HashMap<JobId, Brief> = {
+                let jobs = self.store.get_brief(portion).await?;
                 jobs.iter().map(|job| (job.id, Brief::from(job))).collect()
             };
             for id in portion {
-                told.push(match (found.get(id), last.get(id).copied().flatten()) {
-                    (Some(job), _) => Told::Job(Arc::new(job.clone())),
+                told.push(match (found.remove(id), last.get(id).copied().flatten()) {
+                    (Some(job), _) => Told::Job(Arc::new(job)),
                     (None, Some(last)) => Told::Job(Arc::new(last.clone())),
                     (None, None) => Told::Gone(*id),
                 });
@@ -338,6 +368,8 @@ impl Hub {
         self.heard(told);
         let whose: HashMap<JobId, &Hint> = hints.iter().map(|hint| (hint.job, hint)).collect();
         let place = self.place;
+        // Many follow the same jobs: what they are told is put together once.
+        let mut shared: HashMap<Whose, Note> = HashMap::new();
         for follower in self.followers.iter_mut().filter(|follower| !follower.behind) {
             let interest = &follower.interest;
             let wanted = |told: &&Told| match told {
@@ -347,9 +379,14 @@ impl Hub {
                     .is_some_and(|hint| interest.holds(*id, &hint.group, hint.owner.as_deref())),
                 Told::Resync | Told::Ready => true,
             };
-            let told: Vec<Told> = told.iter().filter(wanted).cloned().collect();
-            if !told.is_empty() && follower.notes.try_send(Note { place, told }).is_err() {
-                follower.behind = true;
+            let choose = || Note::new(place, told.iter().filter(wanted).cloned().collect());
+            let note = if interest.ids.is_empty() {
+                shared.entry(interest.whose.clone()).or_insert_with(choose).clone()
+            } else {
+                choose()
+            };
+            if !note.told.is_empty() {
+                follower.tell(note);
             }
         }
     }
@@ -357,18 +394,14 @@ impl Hub {
     /// Whoever was behind and has room again is told so, and what there is.
     async fn begin_anew(&mut self) {
         for at in 0..self.followers.len() {
-            // With room for more than this one note; otherwise it would soon be behind again.
-            let ready = |follower: &Follower| follower.behind && follower.notes.capacity() > super::WAITING / 2;
-            if !ready(&self.followers[at]) {
+            if !self.followers[at].has_caught_up() {
                 continue;
             }
             let interest = self.followers[at].interest.clone();
             let mut told = self.initial(&interest, true).await;
             told.push(Told::Ready);
             self.heard(&told);
-            let place = self.place;
-            let follower = &mut self.followers[at];
-            follower.behind = follower.notes.try_send(Note { place, told }).is_err();
+            self.followers[at].tell(Note::new(self.place, told.into()));
         }
     }
 }

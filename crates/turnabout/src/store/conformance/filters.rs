@@ -373,6 +373,37 @@ async fn c37_a_brief_list_has_no_arguments_and_no_results(world: &World) {
         assert_eq!((job.args.as_str(), &job.result), ("null", &None), "{}", job.state);
     }
     assert_eq!(world.get(waits).await.args.len(), 100_002);
+    let brief = jobs.get_many_brief(&[waits, done]).await.expect("both");
+    let seen: Vec<_> = brief.iter().map(|job| (job.id, job.args.as_str())).collect();
+    assert_eq!(seen, [(waits, "null"), (done, "null")]);
+    assert!(brief.iter().all(|job| job.result.is_none()));
+}
+
+async fn a_page_of_long_jobs_ends_early_and_says_where_to_go_on(world: &World) {
+    for n in 0..20 {
+        let long = NewJob {
+            id: JobId::new(),
+            args: format!("{:?}", "x".repeat(if n < 10 { 300_000 } else { 10 })),
+            ..job("a")
+        };
+        world.add(long).await;
+    }
+    let jobs = Jobs::on(world.store.clone());
+    let mut seen = Vec::new();
+    let mut pages = 0;
+    let mut list = jobs.list();
+    loop {
+        let page = list.await.expect("a page");
+        pages += 1;
+        let bytes: usize = page.jobs.iter().map(|job| job.args.len()).sum();
+        assert!(bytes < 1_400_000, "about a million: {bytes}");
+        seen.extend(page.jobs.iter().map(|job| job.id));
+        let Some(next) = page.next else { break };
+        list = jobs.list().before(next);
+    }
+    assert!(pages >= 3, "{pages} pages for three million bytes");
+    let all = jobs.list().brief().await.expect("a page");
+    assert_eq!(seen, all.jobs.iter().map(|job| job.id).collect::<Vec<_>>());
 }
 
 async fn d53_words_name_sets_of_states(world: &World) {
@@ -418,6 +449,7 @@ cases!(
     a_page_that_may_not_look_for_long_says_where_to_go_on,
     lists_ask_for_reasons_codes_parents_executors_and_attempts,
     c37_a_brief_list_has_no_arguments_and_no_results,
+    a_page_of_long_jobs_ends_early_and_says_where_to_go_on,
     d53_words_name_sets_of_states,
     c66_jobs_that_wait_are_deleted_in_bulk_where_that_is_said,
     lists_look_into_subjects_and_times_and_can_be_counted,

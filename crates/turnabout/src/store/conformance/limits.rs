@@ -7,8 +7,9 @@ use super::{World, cases, job};
 use crate::error::{Error, Result};
 use crate::group::GroupSettings;
 use crate::job::{JobId, When};
+use crate::jobs::Bulk;
 use crate::lifecycle::Event;
-use crate::store::{MaxUnfinished, NewJob, Setting, Submitted};
+use crate::store::{MaxUnfinished, NewJob, Setting, Submitted, Which};
 use crate::task::TaskSettings;
 
 fn of(owner: Option<&str>, limit: u32) -> NewJob {
@@ -83,12 +84,12 @@ async fn an_ended_job_makes_room(world: &World) {
     assert_eq!(stored(world, vec![mine()]).await, 0, "nor is a stuck one");
     world.happen(held[0].id, Event::Cancel).await.expect("cancelled");
     assert_eq!(stored(world, vec![mine(), mine()]).await, 1);
-    world
-        .happen(held[0].id, Event::Restart)
-        .await
-        .expect("restarted, whatever the limit");
-    let held = exec.take(1).await;
-    exec.end(&held[0], Event::Succeed).await;
+    let again = || world.store.change(Which::Ids(vec![held[0].id]), Event::Restart);
+    let full = again().await;
+    assert!(matches!(full, Err(Error::TooMany { .. })), "{full:?}");
+    let other = exec.take(1).await;
+    exec.end(&other[0], Event::Succeed).await;
+    again().await.expect("there is room");
     assert_eq!(stored(world, vec![mine()]).await, 0, "a restarted job counts");
 }
 
@@ -212,7 +213,58 @@ async fn one_limit_holds_whichever_way_jobs_come(world: &World) {
     assert_eq!(world.all().await.len(), 11);
 }
 
+async fn no_limit_is_passed_by_a_restart(world: &World) {
+    limit_group(world, "a", Some(4)).await;
+    let jobs = crate::Jobs::on(world.store.clone());
+    let mut ended = Vec::new();
+    for _ in 0..3 {
+        assert_eq!(stored(world, (0..4).map(|_| job("a")).collect()).await, 4);
+        let waiting = jobs.list().states(crate::State::UNFINISHED).await.expect("a page").jobs;
+        for job in waiting {
+            jobs.cancel(job.id).await.expect("cancelled");
+            ended.push(job.id);
+        }
+    }
+    assert_eq!(stored(world, vec![job("a"), job("a")]).await, 2);
+    jobs.restart(ended[0]).await.expect("there is room");
+    let full = world
+        .store
+        .change(Which::Ids(ended[1..3].to_vec()), Event::Restart)
+        .await;
+    assert!(matches!(full, Err(Error::TooMany { limit: 4, .. })), "{full:?}");
+    assert_eq!(
+        world.get(ended[1]).await.state,
+        crate::State::Cancelled,
+        "nothing has changed"
+    );
+    let done = jobs.list().bulk(Bulk::Restart, 100).await.expect("it works");
+    assert_eq!((done.changed, done.skipped), (1, 10), "as many as there is room for");
+    let unfinished = jobs.list().states(crate::State::UNFINISHED).count(100).await;
+    assert_eq!(unfinished.expect("counted"), 4);
+    assert_eq!(stored(world, vec![job("a")]).await, 0);
+
+    // The same for what an owner may have of a task.
+    let task = TaskSettings {
+        max_unfinished: Some(1),
+        ..settings("narrow")
+    };
+    world.executor_with(&["default"], vec![task]).await;
+    let narrow = || NewJob {
+        task: "narrow".to_owned(),
+        id: JobId::new(),
+        ..job("b")
+    };
+    let first = world.add(narrow()).await;
+    jobs.cancel(first).await.expect("cancelled");
+    let second = world.add(narrow()).await;
+    let full = jobs.restart(first).await.expect_err("no room");
+    assert!(full.to_string().contains("of the task `narrow`, has 1"), "{full}");
+    jobs.cancel(second).await.expect("cancelled");
+    jobs.restart(first).await.expect("room again");
+}
+
 cases![
+    no_limit_is_passed_by_a_restart,
     an_owner_has_no_more_unfinished_jobs_of_a_task_than_allowed,
     an_ended_job_makes_room,
     published_limits_hold_for_those_who_do_not_know_the_task,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{Model, Tables};
 use crate::clock::until;
 use crate::error::{Error, Result};
-use crate::group::{GroupSettings, QueueSettings, TaskLimits};
+use crate::group::{GroupSettings, QueueSettings, Quota, TaskLimits};
 use crate::job::{Attempt, Claim, Job, JobId, State};
 use crate::lifecycle::{Event, Location, decide, words};
 use crate::store::{Beat, Changed, Promoted, Rewrite, Setting, Signal, Which};
@@ -23,6 +23,7 @@ impl Model {
             Which::Expired(limit) => tables.expired(now, limit),
         };
         if event == Event::Restart {
+            tables.check_places(&ids)?;
             tables.check_keys(&ids)?;
         }
         let mut changed = Vec::new();
@@ -177,6 +178,28 @@ impl Tables {
         Ok(())
     }
 
+    /// Restarted jobs are unfinished again: there must be room for all of them.
+    fn check_places(&self, ids: &[JobId]) -> Result<()> {
+        let again: Vec<&Job> = ids.iter().filter_map(|id| self.ended.get(id)).collect();
+        for (at, job) in again.iter().enumerate() {
+            let quotas = [
+                (
+                    Quota::owner(&job.group, &job.task, job.owner.as_deref()),
+                    self.tasks.get(&job.task).and_then(|task| task.max_unfinished),
+                ),
+                (Quota::group(&job.group), self.settings.group(&job.group).max_unfinished),
+            ];
+            for (quota, limit) in quotas {
+                let others = self.live.values().chain(again[..at].iter().copied());
+                let used = others.filter(|other| counts(&quota, other)).count();
+                if let Some(limit) = limit.filter(|limit| used >= *limit as usize) {
+                    return Err(quota.exceeded(limit));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// How long until the next parked job is due.
     pub(super) fn next_due(&self, now: Timestamp) -> Option<Duration> {
         let next = self.live.values().filter_map(|job| job.due).min()?;
@@ -230,6 +253,12 @@ impl Tables {
         self.rates.retain(|of, _| settings.rate(of).is_some());
         self.settings = std::sync::Arc::new(settings);
     }
+}
+
+/// Whether a limit counts this job.
+fn counts(quota: &Quota, job: &Job) -> bool {
+    let owner = job.owner.as_deref().unwrap_or_default();
+    job.group == quota.group && (quota.task.is_empty() || (job.task == quota.task && owner == quota.owner))
 }
 
 /// A restarted job has no past but what was submitted. An expiry that has come would end it again at once.

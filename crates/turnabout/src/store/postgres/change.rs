@@ -209,6 +209,9 @@ impl PostgresStore {
             tx.execute(&self.sql.delete, &[&gone]).await.map_err(&failed)?;
         }
         if let Some((_, change)) = restarted.first() {
+            let again = changed.iter().filter(|c| c.outcome.is_ok() && c.job.state.is_final());
+            let again: Vec<&Job> = again.map(|c| &c.job).collect();
+            self.pass_gates_again(tx, &again).await?;
             let tried = changed.iter().filter(|c| c.outcome.is_ok() && c.job.started.is_some());
             self.ensure_attempt_days_in(tx, tried.map(|c| c.job.id)).await?;
             let kept = ATTEMPTS_KEPT as i32;
@@ -305,7 +308,7 @@ impl PostgresStore {
         let ids: Vec<Uuid> = rows.iter().map(|row| row.get("id")).collect();
         let mut came: HashMap<JobId, Job> = HashMap::new();
         if !ids.is_empty() {
-            for row in tx.query(&self.sql.read, &[&ids]).await.map_err(&failed)? {
+            for row in tx.query(&self.sql.read, &[&ids, &true]).await.map_err(&failed)? {
                 let job = rows::job(&row)?;
                 came.insert(job.id, job);
             }

@@ -181,7 +181,7 @@ impl PostgresStore {
         let ending = jobs.iter().filter(|job| job.change.place == Location::History);
         let ids: Vec<JobId> = ending.map(|job| job.id).collect();
         // Without an answer nothing is told but that they are gone.
-        let found = self.read(&ids).await.unwrap_or_default();
+        let found = self.read(&ids, true).await.unwrap_or_default();
         let settled: HashMap<JobId, &Settle> = jobs.iter().map(|job| (job.id, job)).collect();
         found
             .into_iter()

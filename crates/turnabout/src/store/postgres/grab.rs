@@ -15,7 +15,7 @@ use crate::store::grabbed;
 impl PostgresStore {
     pub(super) async fn grab_parked(&self, executor: Uuid, number: i64, id: JobId) -> Result<Option<Claimed>> {
         let failed = failed("taking a parked job");
-        let Some(job) = self.read(&[id]).await?.pop() else {
+        let Some(job) = self.read(&[id], false).await?.pop() else {
             return Ok(None);
         };
         let Some(change) = grabbed(&job.standing()) else {

@@ -10,8 +10,11 @@ use super::PostgresStore;
 use super::connect::{Tx, failed};
 use crate::error::Result;
 use crate::group::{Admissions, KeyRate, Quota};
-use crate::job::JobId;
+use crate::job::{Job, JobId};
 use crate::store::{MaxUnfinished, NewJob, Submitted};
+
+/// What is being done, for errors.
+const LOOKING: &str = "looking at limits on unfinished jobs";
 
 /// The limits that the jobs of one call come under: of each how many there may be, and how many there are.
 #[derive(Default)]
@@ -21,20 +24,19 @@ pub(super) struct Quotas {
 
 impl Quotas {
     /// The limits that a job comes under.
-    fn of(&self, job: &NewJob) -> impl Iterator<Item = Quota> {
-        let owner = Quota::owner(&job.group, &job.task, job.owner.as_deref());
-        let all = [owner, Quota::group(&job.group)];
+    fn of(&self, (group, task, owner): (&str, &str, Option<&str>)) -> impl Iterator<Item = Quota> {
+        let all = [Quota::owner(group, task, owner), Quota::group(group)];
         all.into_iter().filter(|quota| self.limits.contains_key(quota))
     }
 
     /// Whether a job comes under any limit.
     pub(super) fn concern(&self, job: &NewJob) -> bool {
-        self.of(job).next().is_some()
+        self.of(whose(job)).next().is_some()
     }
 
     /// One more job under each of its limits, if there is room for it; if not, which of them is used up.
-    fn admit(&mut self, job: &NewJob) -> Result<(), (Quota, u32)> {
-        let quotas: Vec<Quota> = self.of(job).collect();
+    fn admit(&mut self, whose: (&str, &str, Option<&str>)) -> Result<(), (Quota, u32)> {
+        let quotas: Vec<Quota> = self.of(whose).collect();
         for quota in &quotas {
             if let Some((limit, used)) = self.limits.get(quota)
                 && used >= limit
@@ -51,26 +53,68 @@ impl Quotas {
     }
 }
 
+/// The group, the task and the owner of a new job.
+fn whose(job: &NewJob) -> (&str, &str, Option<&str>) {
+    (&job.group, &job.task, job.owner.as_deref())
+}
+
 impl PostgresStore {
     /// Passes the gates of all limits that these jobs come under, and counts what is behind them.
     pub(super) async fn pass_gates(&self, tx: &Tx, jobs: &[NewJob]) -> Result<Quotas> {
-        let failed = failed("looking at limits on unfinished jobs");
-        let groups: HashSet<&str> = jobs.iter().map(|job| job.group.as_str()).collect();
-        let groups: Vec<&str> = groups.into_iter().collect();
-        let mut quotas = Quotas::default();
-        for row in tx.query(&self.sql.group_limits, &[&groups]).await.map_err(&failed)? {
-            let limit = row.get::<_, i32>(1) as u32;
-            quotas.limits.insert(Quota::group(row.get(0)), (limit, 0));
-        }
+        let mut quotas = self.group_quotas(tx, jobs.iter().map(|job| job.group.as_str())).await?;
         for job in jobs {
             if let MaxUnfinished::AtMost(limit) = job.max_unfinished {
                 let quota = Quota::owner(&job.group, &job.task, job.owner.as_deref());
                 quotas.limits.insert(quota, (limit, 0));
             }
         }
-        if quotas.limits.is_empty() {
-            return Ok(quotas);
+        self.count_behind(tx, &mut quotas).await?;
+        Ok(quotas)
+    }
+
+    /// An error if there is no room for all of these ended jobs, which are to be unfinished again.
+    pub(super) async fn pass_gates_again(&self, tx: &Tx, jobs: &[&Job]) -> Result<()> {
+        let mut quotas = self.group_quotas(tx, jobs.iter().map(|job| job.group.as_str())).await?;
+        let tasks: HashSet<&str> = jobs.iter().map(|job| job.task.as_str()).collect();
+        let tasks: Vec<&str> = tasks.into_iter().collect();
+        let rows = tx
+            .query(&self.sql.task_limits, &[&tasks])
+            .await
+            .map_err(failed(LOOKING))?;
+        let limits: HashMap<String, i32> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        for job in jobs {
+            if let Some(limit) = limits.get(&job.task) {
+                let quota = Quota::owner(&job.group, &job.task, job.owner.as_deref());
+                quotas.limits.insert(quota, (*limit as u32, 0));
+            }
         }
+        self.count_behind(tx, &mut quotas).await?;
+        for job in jobs {
+            let admitted = quotas.admit((&job.group, &job.task, job.owner.as_deref()));
+            admitted.map_err(|(quota, limit)| quota.exceeded(limit))?;
+        }
+        Ok(())
+    }
+
+    /// The limits of groups.
+    async fn group_quotas(&self, tx: &Tx, groups: impl Iterator<Item = &str>) -> Result<Quotas> {
+        let groups: HashSet<&str> = groups.collect();
+        let groups: Vec<&str> = groups.into_iter().collect();
+        let mut quotas = Quotas::default();
+        let rows = tx.query(&self.sql.group_limits, &[&groups]).await;
+        for row in rows.map_err(failed(LOOKING))? {
+            let limit = row.get::<_, i32>(1) as u32;
+            quotas.limits.insert(Quota::group(row.get(0)), (limit, 0));
+        }
+        Ok(quotas)
+    }
+
+    /// Passes these gates, and counts what is behind them.
+    async fn count_behind(&self, tx: &Tx, quotas: &mut Quotas) -> Result<()> {
+        if quotas.limits.is_empty() {
+            return Ok(());
+        }
+        let failed = failed(LOOKING);
         let now = self.options.clock.manual();
         let groups: Vec<&str> = quotas.limits.keys().map(|q| q.group.as_str()).collect();
         let tasks: Vec<&str> = quotas.limits.keys().map(|q| q.task.as_str()).collect();
@@ -91,7 +135,7 @@ impl PostgresStore {
         for (at, (_, used)) in (1..).zip(quotas.limits.values_mut()) {
             *used = counts.get(&at).map_or(0, |n| *n as u32);
         }
-        Ok(quotas)
+        Ok(())
     }
 
     /// Takes back those of the jobs just stored for which there was no room. They were stored first, since only then it
@@ -107,7 +151,7 @@ impl PostgresStore {
         let mut surplus: HashMap<JobId, (Quota, u32)> = HashMap::new();
         for (job, outcome) in jobs.iter().zip(outcomes.iter_mut()) {
             if matches!(outcome, Ok(Submitted { new: true, .. }))
-                && let Err(full) = quotas.admit(job)
+                && let Err(full) = quotas.admit(whose(job))
             {
                 surplus.insert(job.id, full);
             }

@@ -27,7 +27,8 @@ impl PostgresStore {
         Ok(())
     }
 
-    pub(super) async fn read(&self, ids: &[JobId]) -> Result<Vec<Job>> {
+    /// Jobs by id; in brief: without arguments and results.
+    pub(super) async fn read(&self, ids: &[JobId], brief: bool) -> Result<Vec<Job>> {
         let failed = failed("reading jobs");
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Forgettable).await.map_err(&failed)?;
@@ -43,7 +44,7 @@ impl PostgresStore {
             if missing.is_empty() {
                 break;
             }
-            for row in tx.query(sql, &[&missing]).await.map_err(&failed)? {
+            for row in tx.query(sql, &[&missing, &brief]).await.map_err(&failed)? {
                 let job = rows::job(&row)?;
                 found.insert(job.id, job);
             }
@@ -149,7 +150,7 @@ impl PostgresStore {
 
     pub(super) async fn explain_wait(&self, id: JobId) -> Result<Option<Standpoint>> {
         let failed = failed("looking at why a job waits");
-        let Some(job) = self.read(&[id]).await?.pop() else {
+        let Some(job) = self.read(&[id], false).await?.pop() else {
             return Ok(None);
         };
         let settings = self.read_settings().await?;

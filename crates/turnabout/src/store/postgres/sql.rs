@@ -59,7 +59,7 @@ statements! {
     schedule_forget_events, schedule_forget_runs, schedule_gate, schedule_get, schedule_last_event, schedule_list,
     schedule_live, schedule_lock, schedule_move, schedule_next, schedule_note, schedule_runs, schedule_set,
     schedule_taken, schedule_tell, set_cap, set_global, set_group, set_queue, set_rate, set_task, set_version, settings, share, sleep,
-    standpoint, start, stream_heads, strike, sums, sweep_holds, tally, tasks, tell, unfinished, unlock_id, unset_group,
+    standpoint, start, stream_heads, strike, sums, sweep_holds, tally, task_limits, tasks, tell, unfinished, unlock_id, unset_group,
     unset_queue, unset_task, wake,
     watch, withdraw,
 }

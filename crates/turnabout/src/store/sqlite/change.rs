@@ -7,6 +7,8 @@ use rusqlite::{OptionalExtension, params};
 use super::apply::{self, Left, Live};
 use super::fault::Fault;
 use super::hooks;
+use super::insert::defaults;
+use super::limits::Quotas;
 use super::rows::{bytes, code, find_to_change, micros, moment, optional_code, uuid};
 use super::streams::{Entering, Key};
 use super::tx::Tx;
@@ -21,11 +23,26 @@ pub(super) fn change(tx: &mut Tx<'_>, which: Which, event: Event) -> Result<Vec<
         Which::Ids(ids) => ids,
         Which::Expired(limit) => expired(tx, limit)?,
     };
+    if event == Event::Restart {
+        check_room(tx, &ids)?;
+    }
     let mut changes = Vec::with_capacity(ids.len());
     for id in ids {
         changes.extend(change_one(tx, id, &event, &Policy::default())?);
     }
     Ok(changes)
+}
+
+/// Restarted jobs are unfinished again: there must be room for all of them.
+fn check_room(tx: &mut Tx<'_>, ids: &[JobId]) -> Result<(), Fault> {
+    let mut quotas = Quotas::new(true);
+    for id in ids {
+        if let Some(found) = find_to_change(tx.connection, *id)?.filter(|found| found.ended) {
+            let published = defaults(tx, &found.job.task)?.max_unfinished;
+            quotas.restart(tx, &found.job, published)?;
+        }
+    }
+    Ok(())
 }
 
 fn expired(tx: &Tx<'_>, limit: u32) -> Result<Vec<JobId>, Fault> {

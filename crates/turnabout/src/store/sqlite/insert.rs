@@ -17,10 +17,10 @@ use crate::job::{JobId, Lane, Priority, State};
 use crate::store::{ID_AHEAD, ID_PAST, NewJob, Submitted};
 
 /// What a task says of its jobs where a submit is silent.
-struct Defaults {
+pub(super) struct Defaults {
     queue: String,
     priority: Priority,
-    max_unfinished: Option<u32>,
+    pub(super) max_unfinished: Option<u32>,
 }
 
 pub(super) fn insert(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>, Fault> {
@@ -131,7 +131,7 @@ fn check_time(id: JobId, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-fn defaults(tx: &Tx<'_>, task: &str) -> Result<Defaults, Fault> {
+pub(super) fn defaults(tx: &Tx<'_>, task: &str) -> Result<Defaults, Fault> {
     let published = tx
         .connection
         .prepare_cached(sql!("defaults"))?

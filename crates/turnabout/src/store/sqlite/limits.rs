@@ -8,6 +8,7 @@ use super::fault::Fault;
 use super::tx::Tx;
 use crate::error::Error;
 use crate::group::Quota;
+use crate::job::Job;
 use crate::store::{MaxUnfinished, NewJob};
 
 /// The limits that the jobs of one call come under, and how far each is used up.
@@ -43,6 +44,20 @@ impl Quotas {
             quotas.push((Quota::group(&job.group), limit));
         }
         Ok(quotas)
+    }
+
+    /// An error if there is no room for an ended job that is to be unfinished again. `published` is what its task says.
+    pub(super) fn restart(&mut self, tx: &mut Tx<'_>, job: &Job, published: Option<u32>) -> Result<(), Fault> {
+        let owner = Quota::owner(&job.group, &job.task, job.owner.as_deref());
+        let group = tx.settings()?.group(&job.group).max_unfinished;
+        let quotas = [(owner, published), (Quota::group(&job.group), group)];
+        let quotas = quotas.into_iter().filter_map(|(quota, limit)| Some((quota, limit?)));
+        let quotas: Vec<(Quota, u32)> = quotas.collect();
+        if let Some(full) = self.room(tx, &quotas)? {
+            return Err(full.into());
+        }
+        self.use_up(&quotas);
+        Ok(())
     }
 
     /// Whether there is room for one more under each of them; if not, why.

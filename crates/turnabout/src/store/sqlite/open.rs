@@ -101,7 +101,21 @@ fn check(path: &str) -> Result<()> {
     Err(refused(path, hint, None))
 }
 
+/// A new file is for its owner only: it holds everybody's arguments. What `SQLite` puts beside it gets the same rights.
+#[cfg(unix)]
+fn make_private(path: &str) {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    // One that exists stays as it is; what else is wrong is told when it is opened.
+    let _ = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+}
+
 fn connect(path: &str) -> rusqlite::Result<Connection> {
+    #[cfg(unix)]
+    make_private(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;

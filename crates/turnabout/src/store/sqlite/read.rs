@@ -14,10 +14,11 @@ use crate::store::{Counts, Filter, Standpoint};
 /// Counting stops here: more than this is "many" to anyone who asks.
 const COUNTED: u32 = 10_000;
 
-pub(super) fn get(tx: &mut Tx<'_>, ids: &[JobId]) -> Result<Vec<Job>, Fault> {
+pub(super) fn get(tx: &mut Tx<'_>, ids: &[JobId], brief: bool) -> Result<Vec<Job>, Fault> {
     let mut jobs = Vec::with_capacity(ids.len());
     for id in ids {
-        jobs.extend(find(tx.connection, *id)?.map(|found| found.job));
+        // One by one, so that no more than one whole job is in memory.
+        jobs.extend(find(tx.connection, *id)?.map(|found| shortened(found.job, brief)));
     }
     Ok(jobs)
 }
@@ -26,16 +27,20 @@ pub(super) fn list(tx: &mut Tx<'_>, filter: &Filter) -> Result<Vec<Job>, Fault> 
     let mut jobs = Vec::new();
     for sql in lists(filter) {
         walk(tx, filter, sql, |row| {
-            jobs.push(job(row)?);
+            jobs.push(shortened(job(row)?, filter.brief));
             Ok(())
         })?;
     }
     jobs.sort_unstable_by_key(|job| std::cmp::Reverse(job.id));
     jobs.truncate(filter.limit as usize);
-    if filter.brief {
-        jobs.iter_mut().for_each(Job::shorten);
-    }
     Ok(jobs)
+}
+
+fn shortened(mut job: Job, brief: bool) -> Job {
+    if brief {
+        job.shorten();
+    }
+    job
 }
 
 /// Where a list is after so many looks. What walks an index of its own is not stopped before that.

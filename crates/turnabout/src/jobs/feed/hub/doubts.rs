@@ -67,7 +67,7 @@ impl Hub {
         if ids.is_empty() {
             return Ok(());
         }
-        let jobs = match self.store.get(&ids).await {
+        let jobs = match self.store.get_brief(&ids).await {
             Ok(jobs) => jobs,
             Err(error) => {
                 self.doubts.extend(ids.into_iter().map(|id| (now, id)));

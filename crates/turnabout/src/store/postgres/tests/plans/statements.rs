@@ -262,7 +262,7 @@ fn reading(sql: &Sql, about: &About<'_>) -> Vec<Prepared> {
     vec![
         Prepared::hot("check_held", &sql.check, format!("'{me}', {held}")),
         Prepared::hot("ended", &sql.ended, ended.clone()),
-        Prepared::hot("read_live", &sql.read, held),
-        Prepared::hot("read_ended", &sql.read_ended, ended),
+        Prepared::hot("read_live", &sql.read, format!("{held}, false")),
+        Prepared::hot("read_ended", &sql.read_ended, format!("{ended}, false")),
     ]
 }

@@ -145,7 +145,7 @@ on_both_stores! {
     operators::what_an_operator_has_set_outlives_the_server_unless_its_file_says_otherwise,
     silence::whoever_says_nothing_keeps_nobody_out,
     silence::connections_that_are_not_used_are_closed,
-    silence::answers_that_nobody_reads_cost_little_and_are_given_up,
+    silence::pages_of_long_jobs_end_early_and_cost_little,
     silence::streams_are_counted_and_end_with_their_token,
     silence::streams_that_nobody_reads_cost_little_and_delay_nobody,
     silence::programs_wait_until_there_are_files_for_them,

@@ -106,20 +106,21 @@ async fn sweep(life: &Life, expire: bool) -> Result<()> {
             None => break,
         }
     }
-    while expire {
-        let expired = life.store.change(Which::Expired(BATCH), Event::Expire).await?;
-        crate::meter::changed(&expired);
-        for Changed { job, outcome } in &expired {
-            if let Ok(change) = outcome {
-                failure_log::tell(job.id, &job.task, "none", change, "nobody started it in time");
-            }
-        }
-        if expired.len() < BATCH as usize {
-            break;
-        }
+    if expire {
+        while expire_some(life).await? {}
     }
     failure_log::tell_rest();
     Ok(())
+}
+
+/// Lets jobs expire that nobody has started in time. Says whether there may be more.
+async fn expire_some(life: &Life) -> Result<bool> {
+    let expired = life.store.change(Which::Expired(BATCH), Event::Expire).await?;
+    crate::meter::changed(&expired);
+    for (job, change) in expired.iter().filter_map(Changed::done) {
+        failure_log::tell(job.id, &job.task, "none", change, "nobody started it in time");
+    }
+    Ok(expired.len() >= BATCH as usize)
 }
 
 /// Tidies up now and then: what is kept long enough goes, and jobs whose executor does not exist come back.

@@ -29,6 +29,8 @@ impl PostgresStore {
         doing: &'static str,
         verb: impl Future<Output = Result<T>>,
     ) -> Result<T> {
+        // On the heap: what waits for it need not be as large.
+        let verb = Box::pin(verb);
         let in_time = async {
             match tokio::time::timeout(timeout, verb).await {
                 Ok(Err(error)) if is_read_only(&error) => {

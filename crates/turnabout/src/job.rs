@@ -300,7 +300,6 @@ impl Job {
     }
 
     /// Leaves out what may be large.
-    #[cfg(any(test, feature = "sqlite"))]
     pub(crate) fn shorten(&mut self) {
         "null".clone_into(&mut self.args);
         self.result = None;

@@ -107,7 +107,7 @@ pub enum Event {
     /// Its executor gives it back, not started.
     Release,
     /// The same, because of a rate: it comes back after so long, and then goes first.
-    PutOff(Duration),
+    Throttle(Duration),
     /// Its executor fell silent.
     Lose,
     /// Its due time has come.
@@ -212,14 +212,14 @@ pub fn decide(job: &Standing, event: &Event, policy: &Policy, jitter: f64) -> Re
         }),
 
         // Whatever comes next for a job that is being cancelled, it ends cancelled.
-        (S::Scheduled, E::Release | E::PutOff(_) | E::Lose) | (S::Running, _)
+        (S::Scheduled, E::Release | E::Throttle(_) | E::Lose) | (S::Running, _)
             if job.cancelling && ends_attempt(event) =>
         {
             Ok(ended(job, S::Cancelled, Reason::CancelRequested))
         }
 
         (S::Scheduled, E::Release) => Ok(ready(job, S::Waiting, Reason::Released)),
-        (S::Scheduled, E::PutOff(delay)) => Ok(parked(job, S::Waiting, Reason::RateLimited, *delay)),
+        (S::Scheduled, E::Throttle(delay)) => Ok(parked(job, S::Waiting, Reason::RateLimited, *delay)),
         // Not started as far as the store knows, so no attempt counts. But it may have been: the loss is remembered, and
         // the next start will be recorded first. (A job that kills its executor at once would circle for ever.)
         (S::Scheduled, E::Lose) => Ok(Change {
@@ -357,7 +357,7 @@ fn ends_attempt(event: &Event) -> bool {
             | E::TimeOut
             | E::Interrupt
             | E::Release
-            | E::PutOff(_)
+            | E::Throttle(_)
             | E::Lose
     )
 }

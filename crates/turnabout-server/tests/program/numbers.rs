@@ -158,11 +158,11 @@ pub(crate) fn what_happens_is_counted_and_every_number_is_described(place: &Plac
         "printed or in docs/guide/metrics.md, not both: {differ:?}"
     );
     for (name, (kind, labels)) in &printed {
-        let (said, named) = &described[name];
+        let (said, with) = &described[name];
         assert_eq!(kind, said, "{name}");
         // A number of which there is no line at present has its name alone.
         let has_line = numbers.contains(&format!("\n{name}"));
-        assert!(!has_line || labels == named, "{name}: {labels:?}, {named:?}");
+        assert!(!has_line || labels == with, "{name}: {labels:?}, {with:?}");
     }
     for source in ["deploy/prometheus/alerts.yml", "deploy/grafana/turnabout.json"] {
         for name in named(&file(source)) {

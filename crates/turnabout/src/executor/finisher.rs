@@ -50,7 +50,7 @@ impl Ending {
     /// The job goes back, and comes again after so long.
     pub(super) fn put_off(held: Arc<Held>, delay: Duration) -> Self {
         Self {
-            event: Event::PutOff(delay),
+            event: Event::Throttle(delay),
             ..Self::not_started(held)
         }
     }

@@ -39,7 +39,7 @@ fn on(job: &Standing, event: Event) -> Result<Change, Refusal> {
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-const EVENTS: [Event; 18] = [
+const EVENTS: [Event; 19] = [
     E::Claim,
     E::Start,
     E::Succeed,
@@ -50,7 +50,7 @@ const EVENTS: [Event; 18] = [
     E::TimeOut,
     E::Interrupt,
     E::Release,
-    E::PutOff(MINUTE),
+    E::Throttle(MINUTE),
     E::Lose,
     E::Promote,
     E::Expire,
@@ -113,7 +113,7 @@ fn every_event_in_every_state() {
         time-out     -         -         -         -          stuck     cancelled -         -         -         -
         interrupt    -         -         -         -          waiting   cancelled -         -         -         -
         release      -         -         waiting   cancelled  -         cancelled -         -         -         -
-        put-off      -         -         waiting   cancelled  -         cancelled -         -         -         -
+        throttle     -         -         waiting   cancelled  -         cancelled -         -         -         -
         lose         -         -         waiting   cancelled  waiting   cancelled -         -         -         -
         promote      -         waiting   -         -          -         -         stuck     -         -         -
         expire       failed    failed    -         -          -         -         -         -         -         -

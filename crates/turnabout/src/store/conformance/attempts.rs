@@ -114,7 +114,7 @@ async fn each_way_to_come_back_is_told(world: &World) {
         (Event::Snooze(MINUTE), None),
         (Event::TimeOut, Some((1, Some(Reason::TimedOut)))),
         (Event::Release, None),
-        (Event::PutOff(MINUTE), None),
+        (Event::Throttle(MINUTE), None),
         (Event::RetryAfter(MINUTE), Some((2, Some(Reason::Error)))),
     ];
     let mut expected = Vec::new();

@@ -134,7 +134,7 @@ impl Exec {
     /// What an attempt's end would write.
     pub(crate) fn outcome(&self, job: &Claimed, event: Event, cancelling: bool) -> Settle {
         let standing = match event {
-            Event::Release | Event::PutOff(_) => job.standing(),
+            Event::Release | Event::Throttle(_) => job.standing(),
             _ => Standing {
                 state: State::Running,
                 attempts: job.attempts + 1,
@@ -153,7 +153,7 @@ impl Exec {
                 .then(|| "broken".to_owned()),
             described: Described::default(),
             hooks: self.settings.get(&job.task).map(|t| t.hooks).unwrap_or_default(),
-            started: (!matches!(event, Event::Release | Event::PutOff(_))).then(|| self.store.clock().now()),
+            started: (!matches!(event, Event::Release | Event::Throttle(_))).then(|| self.store.clock().now()),
             reported: true,
             came: None,
         }
@@ -176,7 +176,7 @@ impl Exec {
 
     /// A whole attempt: start and end.
     pub(crate) async fn run(&self, job: &Claimed, event: Event) -> Settled {
-        if !matches!(event, Event::Release | Event::PutOff(_)) {
+        if !matches!(event, Event::Release | Event::Throttle(_)) {
             assert_eq!(self.start(job).await, None, "the job is held");
         }
         self.end(job, event).await

@@ -28,8 +28,8 @@ async fn lists_look_into_meta_and_leave_out_what_is_not_meant(world: &World) {
     for (group, meta, owner) in with {
         let owner = owner.map(str::to_owned);
         let new = NewJob {
-            meta,
             owner,
+            meta,
             ..job(group)
         };
         ids.push(world.add(new).await);

@@ -280,7 +280,7 @@ async fn jobs_of_a_key_are_put_off_one_by_one_and_then_go_first(world: &World) {
             None => exec.run(job, Event::Succeed).await,
             Some(wait) => {
                 put_off.push(job.id);
-                exec.run(job, Event::PutOff(wait)).await
+                exec.run(job, Event::Throttle(wait)).await
             }
         };
     }
@@ -303,7 +303,7 @@ async fn jobs_of_a_key_are_put_off_one_by_one_and_then_go_first(world: &World) {
         exec.run(&job, Event::Succeed).await;
     }
     // A key that says nothing any longer is forgotten.
-    world.advance(Duration::from_secs(60));
+    world.advance(Duration::from_mins(1));
     world.store.prune().await.expect("it works");
     assert_eq!(world.store.admit(&key, false).await.expect("it works"), None);
 }

@@ -187,7 +187,7 @@ impl Oracle {
             Event::TimeOut,
             Event::Interrupt,
             Event::Release,
-            Event::PutOff(moment),
+            Event::Throttle(moment),
         ]);
         let pair = &self.pairs[pair];
         let mut settle = pair.model.outcome(&held.job, event, false);

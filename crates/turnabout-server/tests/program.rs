@@ -32,6 +32,8 @@ mod front_end;
 mod http;
 #[path = "program/insight.rs"]
 mod insight;
+#[path = "program/keys.rs"]
+mod keys;
 #[path = "program/limits.rs"]
 mod limits;
 #[path = "program/line.rs"]
@@ -132,7 +134,7 @@ on_both_stores! {
     endpoints::numbers_keep_their_digits,
     endpoints::jobs_are_listed_counted_and_changed_by_filter,
     endpoints::the_whole_is_seen_at_a_glance,
-    limits::jobs_of_one_key_start_only_so_often,
+    keys::jobs_of_one_key_start_only_so_often,
     limits::what_is_set_for_a_group_is_told_and_changed_over_http,
     limits::what_is_set_for_a_task_is_told_and_changed_over_http,
     limits::what_cannot_be_set_is_refused_and_changes_nothing,
@@ -146,6 +148,7 @@ on_both_stores! {
     silence::whoever_says_nothing_keeps_nobody_out,
     silence::connections_that_are_not_used_are_closed,
     silence::pages_of_long_jobs_end_early_and_cost_little,
+    silence::an_answer_that_nobody_reads_counts_until_it_is_given_up,
     silence::streams_are_counted_and_end_with_their_token,
     silence::streams_that_nobody_reads_cost_little_and_delay_nobody,
     silence::programs_wait_until_there_are_files_for_them,

@@ -334,14 +334,11 @@ pub fn attempt_number(job: &Standing) -> u32 {
     job.attempts + u32::from(given_back)
 }
 
-/// Which attempt ends by this change of a held job and leaves the job to be tried again: one for the history of its
-/// attempts. A snooze is none (nothing was wrong, and there may be any number of them).
+/// Which attempt ends by this change of a held job that will be tried again, for the history. A snooze is none.
 pub fn attempt_to_keep(change: &Change) -> Option<u32> {
     let again = matches!(change.place, Location::Ready(_) | Location::Parked(_));
-    let attempted = !matches!(
-        change.reason,
-        None | Some(Reason::Released | Reason::RateLimited | Reason::Snoozed)
-    );
+    use Reason as R;
+    let attempted = !matches!(change.reason, None | Some(R::Released | R::RateLimited | R::Snoozed));
     (again && attempted).then(|| attempt_number(&change.standing()))
 }
 

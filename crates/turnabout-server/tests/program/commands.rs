@@ -239,12 +239,8 @@ pub(crate) fn arguments_arrive_as_they_are_whatever_they_contain(place: &Place) 
     );
     assert!(place.read("pwned").is_none(), "a shell has read the arguments");
 
-    let id = place.ask(&["submit", "echo", r#"{"quotes": 1}"#]);
-    let job = place.job_in(&id, "failed");
-    assert!(
-        job["error"].as_str().expect("an error").contains("have no `lines`"),
-        "{job}"
-    );
+    let refused = place.complaint(&["submit", "echo", r#"{"quotes": 1}"#]);
+    assert!(refused.contains("have no `lines`"), "{refused}");
 }
 
 pub(crate) fn a_program_is_told_about_its_job_and_not_about_our_secrets(place: &Place) {

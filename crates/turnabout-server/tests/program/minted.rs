@@ -148,11 +148,14 @@ pub(crate) fn minted_tokens_do_nothing_beyond_their_jobs(place: &Place) {
             browser.get("/api/v1/jobs?group=green").problem(403, "forbidden");
         }
 
+        let found = browser.post("/api/v1/jobs/find", &json!({})).with(200);
+        assert_eq!(found["jobs"].as_array().map(Vec::len), Some(sees.len()), "{found}");
+
         // Nothing else works, whatever there is.
         for (method, path) in operations(&chief, &hers) {
             let ways_in = ["/api/v1/jobs", "/api/v1/events", &format!("/api/v1/jobs/{hers}")];
             let cancel = path.ends_with("/cancel") && *cancels;
-            let follow = path == "/api/v1/events";
+            let follow = path == "/api/v1/events" || path == "/api/v1/jobs/find";
             let open = ["/healthz", "/readyz", "/api/info/version"].contains(&path.as_str());
             if cancel || follow || open || (method == "GET" && ways_in.contains(&path.as_str())) {
                 continue;

@@ -137,6 +137,40 @@ pub(crate) fn pages_of_long_jobs_end_early_and_cost_little(place: &Place) {
     assert!(more < 150, "{more} MiB");
 }
 
+pub(crate) fn an_answer_that_nobody_reads_counts_until_it_is_given_up(place: &Place) {
+    place.configure(&tokens("[api]\nrequests-per-token = 1\ntimeout = \"10 seconds\"\n"));
+    let server = place.serve(&["--no-executor"]);
+    let api = Caller::of(&server);
+    let (acme, blue) = (api.with_token("acme"), api.with_token("blue"));
+    let job = json!({ "task": "x", "args": "x".repeat(1_000_000) });
+    let batch = acme
+        .post("/api/v1/jobs/batch", &json!({ "jobs": vec![&job; 7] }))
+        .with(207);
+    let outcomes = batch["outcomes"].as_array().expect("outcomes").iter();
+    let ids: Vec<&str> = outcomes.map(|outcome| outcome["id"].as_str().expect("an id")).collect();
+    // Many times more than sockets hold.
+    let path = format!("/api/v1/jobs?brief=false&ids={}", ids.join(","));
+    let ask = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer acme\r\n\r\n");
+    let held = silent(&server, 1, ask.repeat(8).as_bytes());
+    let until = |status: u16| {
+        let begin = Instant::now();
+        loop {
+            let answer = acme.get("/api/v1/jobs?limit=1");
+            if answer.status == status {
+                return answer;
+            }
+            assert!(begin.elapsed() < PATIENCE, "{} {}", answer.status, answer.text);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let problem = until(429).problem(429, "rate-limited");
+    assert_eq!(problem["retry_after"], 1, "{problem}");
+    blue.get("/api/v1/jobs").with(200);
+    // It is given up, although its connection is still open on this side.
+    until(200);
+    drop(held);
+}
+
 pub(crate) fn streams_are_counted_and_end_with_their_token(place: &Place) {
     let limits = "[api]\nstreams = 4\nstreams-per-token = 2\n";
     place.configure(&tokens(limits));

@@ -7,6 +7,8 @@ mod accounts;
 mod attempts;
 mod audit;
 pub(crate) mod beside;
+mod bulk;
+mod bulk;
 mod caps;
 mod concurrency;
 mod each;

@@ -29,7 +29,7 @@ use super::{
     Schedules, Setting, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted, Take, Taken,
     Transactions, Wake, Which,
 };
-use crate::clock::{Clock, after, nanoseconds};
+use crate::clock::{Clock, after};
 use crate::error::Result;
 use crate::group::{Admissions, Cap, KeyRate, Settings};
 use crate::hook::{self, Hook, Hooks, Owed};
@@ -317,9 +317,7 @@ impl Store for Model {
     }
 
     async fn admit(&self, rate: &KeyRate, back: bool) -> Result<Option<Duration>> {
-        let tables = &mut *self.tables();
-        let line = tables.keys.entry(rate.key.clone()).or_default();
-        Ok(line.admit(rate.rate, nanoseconds(self.now()), back))
+        Ok(self.admit_by_key(rate, back))
     }
 
     async fn start(&self, executor: Uuid, jobs: Vec<Start>) -> Result<Vec<(JobId, Settled)>> {

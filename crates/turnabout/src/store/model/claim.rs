@@ -1,13 +1,14 @@
 //! Handing out jobs and what comes of them: peek, claim, start, settle.
 
 use std::ops::Bound;
+use std::time::Duration;
 
 use uuid::Uuid;
 
 use super::{Model, Tables};
 use crate::clock::nanoseconds;
 use crate::error::{Error, Result};
-use crate::group::{Cap, Settings};
+use crate::group::{Cap, KeyRate, Settings};
 use crate::hook::Hooks;
 use crate::job::{Claim, Claimed, Job, JobId, Lane, State};
 use crate::lifecycle::{Event, Policy, decide};
@@ -15,6 +16,14 @@ use crate::store::{Settle, Settled, Start, Take, Taken, grabbed};
 use crate::turn::{Candidate, Peeked, Pick, Ring, Round, Rounded, Stream, interleave};
 
 impl Model {
+    /// Whether a job with this key may start now, or for how long it is put off.
+    pub(super) fn admit_by_key(&self, rate: &KeyRate, back: bool) -> Option<Duration> {
+        let now = nanoseconds(self.now());
+        let tables = &mut *self.tables();
+        let key = tables.keys.entry(rate.key.clone()).or_default();
+        key.admit(rate.rate, now, back)
+    }
+
     pub(super) fn claim(&self, take: Take) -> Result<Taken> {
         let tables = &mut *self.tables();
         if !tables.executors.contains_key(&take.executor) {

@@ -336,8 +336,8 @@ pub fn attempt_number(job: &Standing) -> u32 {
 
 /// Which attempt ends by this change of a held job that will be tried again, for the history. A snooze is none.
 pub fn attempt_to_keep(change: &Change) -> Option<u32> {
-    let again = matches!(change.place, Location::Ready(_) | Location::Parked(_));
     use Reason as R;
+    let again = matches!(change.place, Location::Ready(_) | Location::Parked(_));
     let attempted = !matches!(change.reason, None | Some(R::Released | R::RateLimited | R::Snoozed));
     (again && attempted).then(|| attempt_number(&change.standing()))
 }

@@ -8,7 +8,6 @@ mod attempts;
 mod audit;
 pub(crate) mod beside;
 mod bulk;
-mod bulk;
 mod caps;
 mod concurrency;
 mod each;

@@ -23,7 +23,9 @@ pub(super) fn look(facts: &Facts, findings: &mut Vec<Finding>) {
         .iter()
         .filter(|member| is_there(member, facts.now))
         .collect();
-    if there.is_empty() {
+    // One that fell silent is told of by itself; that nobody takes jobs follows from it.
+    let gone = facts.executors.iter().any(|member| !member.draining);
+    if there.is_empty() && (!facts.heads.is_empty() || !gone) {
         findings.push(nobody(facts));
     } else {
         unserved(facts, &there, findings);

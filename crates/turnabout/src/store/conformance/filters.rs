@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{World, cases, job};
 use crate::job::{Described, JobId, Meta, Reason, State};
-use crate::jobs::{Bulk, Jobs};
+use crate::jobs::Jobs;
 use crate::lifecycle::Event;
 use crate::store::overview::Not;
 use crate::store::{Filter, NewJob, Settle, Settled};

@@ -8,7 +8,7 @@ use crate::store::{Store, StoreOptions};
 
 const DELAY: Duration = Duration::from_millis(300);
 /// Met by far: 12 to 24 ms were measured, on a busy machine; but a test must pass on any.
-const GENEROUS: Duration = Duration::from_secs(1);
+const GENEROUS: Duration = Duration::from_secs(5);
 
 /// A job that fails at first.
 #[derive(Debug, Serialize, Deserialize)]

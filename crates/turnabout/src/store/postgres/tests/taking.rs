@@ -42,16 +42,21 @@ async fn a_take_that_is_dropped_keeps_nothing_locked(place: &Place) {
     let mut taken: HashSet<JobId> = HashSet::new();
     let mut finished = 0;
     for times in 1..=40 {
-        if let Some(jobs) = polled(times, fickle.try_take(2)).await {
-            finished += 1;
-            taken.extend(jobs.expect("take works").0.iter().map(|job| job.id));
+        // A place that stayed locked would be freed by the server, but not before two seconds. A busy machine is slow too, but not
+        // each time.
+        let mut waited = Vec::new();
+        while waited.last().is_none_or(|waited| *waited > Duration::from_millis(1500)) {
+            assert!(waited.len() < 3, "after {times} polls: {waited:?}");
+            if let Some(jobs) = polled(times, fickle.try_take(2)).await {
+                finished += 1;
+                taken.extend(jobs.expect("take works").0.iter().map(|job| job.id));
+            }
+            let began = Instant::now();
+            let jobs = steady.take(1).await;
+            assert_eq!(jobs.len(), 1, "after {times} polls");
+            assert!(taken.insert(jobs[0].id), "no job twice");
+            waited.push(began.elapsed());
         }
-        let began = Instant::now();
-        let jobs = steady.take(1).await;
-        assert_eq!(jobs.len(), 1, "after {times} polls");
-        // A place that stayed locked would be freed by the server, but not before two seconds.
-        assert!(began.elapsed() < Duration::from_millis(1500), "after {times} polls");
-        assert!(taken.insert(jobs[0].id), "no job twice");
     }
     assert!(finished > 0, "so that all parts of a take were given up in");
     // What it claimed without hearing of it comes back with its heartbeat; nothing else is missing.

@@ -158,10 +158,15 @@ fn keeps_a_log(connection: &Connection) -> rusqlite::Result<bool> {
     }
 }
 
-/// Brings the schema up to date, under the write lock: of several programs that start together, one does it.
+/// Brings the schema up to date, under the write lock: of several programs that start together, one does it. One that is up to date
+/// is only read: who looks does not wait for those who write.
 pub(super) fn migrate(connection: &mut Connection, path: &str, migrations: &[&str]) -> Result<()> {
     let known = migrations.len() as i64;
     let mut step = || -> rusqlite::Result<Result<(), Error>> {
+        let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        if (pragma("user_version")?, pragma("application_id")?) == (known, APPLICATION) {
+            return Ok(Ok(()));
+        }
         let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let pragma = |name: &str| tx.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let (found, application) = (pragma("user_version")?, pragma("application_id")?);

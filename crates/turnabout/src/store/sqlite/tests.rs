@@ -123,6 +123,17 @@ async fn a_file_of_before_is_brought_up_to_date_with_all_that_is_in_it() {
 }
 
 #[tokio::test]
+async fn whoever_only_looks_does_not_wait_for_those_who_write() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("jobs.db");
+    drop(file(&path).await);
+    let writer = Connection::open(&path).expect("a connection");
+    writer.execute_batch("begin immediate").expect("it writes");
+    let store = file(&path).await;
+    assert_eq!(store.list(&Filter::default()).await.expect("a list"), Vec::new());
+}
+
+#[tokio::test]
 async fn a_path_that_cannot_work_is_refused_with_a_hint() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();

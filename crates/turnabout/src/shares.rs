@@ -24,8 +24,6 @@ use window::Window;
 
 /// So many groups are told apart in each step of time.
 pub const MAX_GROUPS: usize = 10_000;
-/// An executor that was not heard of for so long has no slots.
-const SILENT: Duration = Duration::from_secs(30);
 /// After a longer pause between two looks nothing is known about the time between them.
 const BLIND: Duration = Duration::from_mins(1);
 
@@ -234,12 +232,8 @@ fn account(window: &mut Window, last: &Last, seconds: f64, started: u64) {
 
 /// Slots of executors that are there and may take jobs.
 fn slots(look: &Look<'_>) -> u32 {
-    let there = look.executors.iter().filter(|member| is_there(member, look.now));
+    let there = look.executors.iter().filter(|member| member.is_there(look.now));
     there.map(|member| member.info.slots).sum()
-}
-
-fn is_there(member: &Member, now: jiff::Timestamp) -> bool {
-    !member.draining && crate::clock::until(member.seen, now) < SILENT
 }
 
 /// Which jobs executors would take.
@@ -249,7 +243,7 @@ struct Takers<'a> {
 
 impl<'a> Takers<'a> {
     fn new(look: &'a Look<'_>) -> Self {
-        let there = |member: &&Member| is_there(member, look.now);
+        let there = |member: &&Member| member.is_there(look.now);
         Self {
             takers: look.executors.iter().filter(there).collect(),
         }

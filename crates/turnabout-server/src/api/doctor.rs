@@ -29,8 +29,6 @@ use super::sampler::{Seen, is_own};
 use super::state::App;
 use super::types::{Diagnosis, Finding, Point, Problem, Severity};
 
-/// An executor that was not heard of for so long may be gone.
-const SILENT: Duration = Duration::from_secs(30);
 /// What ended in this time is looked at.
 const LATELY: Duration = Duration::from_mins(10);
 const ENDED: u32 = 5_000;
@@ -194,10 +192,4 @@ impl Finding {
         self.link = Some(link.into());
         self
     }
-}
-
-/// Whether an executor is there, and takes jobs.
-fn is_there(member: &Member, now: Timestamp) -> bool {
-    let silent = Duration::try_from(now.duration_since(member.seen)).unwrap_or_default();
-    !member.draining && silent < SILENT
 }

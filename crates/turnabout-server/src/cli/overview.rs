@@ -1,8 +1,10 @@
 //! `turnabout summary`, `groups`, `executors` and `drain`: how the whole is doing.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::bail;
+use turnabout::store::overview::Member;
 
 use super::global::Global;
 use super::print;
@@ -10,8 +12,6 @@ use crate::api::types::{DrainRequest, ExecutorView, GroupSummary, TaskSummary};
 
 /// Groups in a page.
 const PAGE: u32 = 1000;
-/// An executor that was not heard of for so many seconds is worth a word. Usually they are heard of every five.
-const SILENT: i64 = 30;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Overview {
@@ -154,7 +154,8 @@ pub(crate) async fn executors(global: &Global, args: Overview) -> anyhow::Result
 
 /// What is to be said of an executor beside its numbers.
 fn condition(executor: &ExecutorView) -> &'static str {
-    let silent = executor.seen.duration_until(jiff::Timestamp::now()).as_secs() >= SILENT;
+    let silent =
+        Duration::try_from(jiff::Timestamp::now().duration_since(executor.seen)).unwrap_or_default() >= Member::SILENT;
     match (silent, executor.draining) {
         (true, _) => "silent: perhaps it is gone",
         (false, true) => "drains",

@@ -71,9 +71,6 @@ pub struct Holder {
 /// So many holders of slots are named.
 const HOLDERS: usize = 5;
 
-/// Executors are heard of every few seconds. After so long, unless they were set up to be slower, they are gone.
-const SILENT: Duration = Duration::from_secs(30);
-
 impl Explanation {
     pub(super) fn new(standpoint: Standpoint, now: Timestamp) -> Self {
         let job = standpoint.job;
@@ -102,7 +99,7 @@ impl Explanation {
             silent: standpoint
                 .heard
                 .map(|heard| until(heard, now))
-                .filter(|silent| *silent >= SILENT),
+                .filter(|silent| *silent >= Member::SILENT),
             slots: 0,
             held: 0,
             taken_by: Vec::new(),
@@ -114,13 +111,10 @@ impl Explanation {
     /// Whether all slots are taken in which it could run, and by whom.
     pub(super) fn look_at_slots(&mut self, executors: &[Member], held: &[Held], now: Timestamp) {
         let (queue, task) = (&self.job.queue, &self.job.task);
-        let takes = |member: &&Member| {
-            member.info.queues.contains(queue)
-                && member.info.tasks.contains(task)
-                && !member.draining
-                && until(member.seen, now) < SILENT
-        };
-        let able: Vec<&Member> = executors.iter().filter(takes).collect();
+        let able: Vec<&Member> = executors
+            .iter()
+            .filter(|member| member.takes(queue, task, now))
+            .collect();
         self.slots = able.iter().map(|member| u64::from(member.info.slots)).sum();
         self.held = able.iter().map(|member| member.held).sum();
         if self.slots == 0 || self.held < self.slots {
@@ -158,10 +152,7 @@ impl Explanation {
                 .filter(|one| one.executor == member.info.incarnation && one.task == *task);
             here.map(|one| one.jobs).sum::<u64>() >= u64::from(most)
         };
-        let mut able = executors.iter().filter(|member| {
-            let serves = member.info.queues.contains(queue) && member.info.tasks.contains(task);
-            serves && !member.draining && until(member.seen, now) < SILENT
-        });
+        let mut able = executors.iter().filter(|member| member.takes(queue, task, now));
         if !able.all(full) {
             self.each_full = None;
         }

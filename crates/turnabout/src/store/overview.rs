@@ -240,6 +240,27 @@ pub struct Member {
     pub draining: bool,
 }
 
+impl Member {
+    /// Executors are heard of every few seconds. One that was not heard of for so long is gone, unless it was set up to be slower.
+    pub const SILENT: Duration = Duration::from_secs(30);
+
+    /// For how long it was not heard of.
+    pub fn silence(&self, now: Timestamp) -> Duration {
+        crate::clock::until(self.seen, now)
+    }
+
+    /// Whether it is there, and takes jobs.
+    pub fn is_there(&self, now: Timestamp) -> bool {
+        !self.draining && self.silence(now) < Self::SILENT
+    }
+
+    /// Whether it is there, and takes such jobs.
+    pub fn takes(&self, queue: &str, task: &str, now: Timestamp) -> bool {
+        let named = |names: &[String], name: &str| names.iter().any(|one| one == name);
+        named(&self.info.queues, queue) && named(&self.info.tasks, task) && self.is_there(now)
+    }
+}
+
 /// Jobs of one task and priority in one state.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

@@ -10,7 +10,7 @@ use turnabout::store::overview::Member;
 
 use super::super::types::{Finding, Severity};
 use super::words::{many, names, span, word};
-use super::{COUNTED, Facts, found, is_there};
+use super::{COUNTED, Facts, found};
 
 /// A pause that has lasted for so long is perhaps forgotten.
 const FORGOTTEN: Duration = Duration::from_hours(24);
@@ -21,7 +21,7 @@ pub(super) fn look(facts: &Facts, findings: &mut Vec<Finding>) {
     let there: Vec<&Member> = facts
         .executors
         .iter()
-        .filter(|member| is_there(member, facts.now))
+        .filter(|member| member.is_there(facts.now))
         .collect();
     // One that fell silent is told of by itself; that nobody takes jobs follows from it.
     let gone = facts.executors.iter().any(|member| !member.draining);
@@ -38,7 +38,7 @@ pub(super) fn look(facts: &Facts, findings: &mut Vec<Finding>) {
 
 /// The streams whose jobs have to be counted for what is said about them: those that nobody takes.
 pub(super) fn uncounted(heads: &[Head], executors: &[Member], settings: &Settings, now: Timestamp) -> Vec<usize> {
-    let there: Vec<&Member> = executors.iter().filter(|member| is_there(member, now)).collect();
+    let there: Vec<&Member> = executors.iter().filter(|member| member.is_there(now)).collect();
     let set = |head: &Head| {
         let group = settings.group(&head.group);
         settings.is_paused(&head.queue, &head.group, &head.task) || group.max_running.is_some()
@@ -320,14 +320,13 @@ fn paused(facts: &Facts, findings: &mut Vec<Finding>) {
 
 /// Executors that have fallen silent and are not given up yet.
 fn silent(facts: &Facts) -> Option<Finding> {
-    let ago = |member: &Member| Duration::try_from(facts.now.duration_since(member.seen)).unwrap_or_default();
     let silent: Vec<&Member> = facts
         .executors
         .iter()
-        .filter(|member| ago(member) >= super::SILENT)
+        .filter(|member| member.silence(facts.now) >= Member::SILENT)
         .collect();
     let held: u64 = silent.iter().map(|member| member.held).sum();
-    let last = silent.iter().map(|member| ago(member)).max()?;
+    let last = silent.iter().map(|member| member.silence(facts.now)).max()?;
     let names = names(silent.iter().map(|member| member.info.name.as_str()));
     Some(
         found(

@@ -16,8 +16,6 @@ use super::text::Text;
 
 /// What ended within this time is what is done in a minute.
 const MINUTE: Duration = Duration::from_mins(1);
-/// Seconds after which an executor that was not heard of is worth a look. Usually they are heard of every five.
-const SILENT: f64 = 30.0;
 /// So many tasks, and pairs of queue and task, are named.
 const NAMED: usize = 100;
 /// So many groups are named that have the largest shares, or trouble.
@@ -135,8 +133,8 @@ fn tasks(sums: &[Sum], now: Timestamp, text: &mut Text) {
 fn members(executors: &[Member], now: Timestamp, text: &mut Text) {
     text.gauge("turnabout_executors", "Registered executors")
         .one(executors.len() as f64);
-    let is_silent = |seen: Timestamp| now.duration_since(seen).as_secs_f64() >= SILENT;
-    let silent = executors.iter().filter(|member| is_silent(member.seen)).count();
+    let is_silent = |member: &&Member| member.silence(now) >= Member::SILENT;
+    let silent = executors.iter().filter(is_silent).count();
     text.gauge(
         "turnabout_silent_executors",
         "Registered executors that were not heard of for half a minute",
@@ -173,14 +171,10 @@ async fn untakeable(
     now: Timestamp,
     text: &mut Text,
 ) -> turnabout::Result<()> {
-    let is_there = |member: &&Member| !member.draining && now.duration_since(member.seen).as_secs_f64() < SILENT;
-    let there: Vec<&Member> = executors.iter().filter(is_there).collect();
-    let takes = |member: &Member, head: &Head| {
-        member.info.queues.contains(&head.queue) && member.info.tasks.contains(&head.task)
-    };
+    let is_taken = |head: &Head| (executors.iter()).any(|member| member.takes(&head.queue, &head.task, now));
     let mut places: Vec<ReadyPlace> = heads
         .iter()
-        .filter(|head| !is_own(&head.queue) && !there.iter().any(|member| takes(member, head)))
+        .filter(|head| !is_own(&head.queue) && !is_taken(head))
         .map(|head| ReadyPlace {
             queue: head.queue.clone(),
             group: head.group.clone(),

@@ -85,7 +85,7 @@ pub(super) async fn get(
     Name(group): Name<String>,
 ) -> Result<Json<GroupSummary>, Problem> {
     let (_, owner) = caller.place(Some(group.clone()), None)?;
-    let (sum, settings) = tokio::try_join!(app.jobs.group_sum(&group, owner.as_deref()), app.jobs.settings())?;
+    let (sum, settings) = tokio::try_join!(app.group_sum(&group, owner), app.jobs.settings())?;
     let mut view = GroupSummary::new(sum, settings.group(&group));
     if settings.groups.contains_key(&group) {
         let set = app.jobs.audit().newest(&[format!("group:{group}")]).await?;

@@ -147,6 +147,7 @@ pub(super) struct Sums {
     failed: Answers<Who, Vec<Sum>>,
     rates: Answers<(Who, Duration), Tally>,
     groups: Answers<(Who, String, u32), Vec<GroupSum>>,
+    group: Answers<(String, Option<String>), GroupSum>,
     counts: Answers<String, u64>,
 }
 
@@ -178,6 +179,13 @@ impl Inner {
         let (jobs, of, from) = (self.jobs.clone(), whose.clone(), after.to_owned());
         let add_up = async move { jobs.groups(&of, &from, limit).await };
         self.sums.groups.get(question, add_up).await
+    }
+
+    /// The unfinished jobs of one group, or of one of its owners.
+    pub(super) async fn group_sum(&self, group: &str, owner: Option<String>) -> turnabout::Result<GroupSum> {
+        let (jobs, name, of) = (self.jobs.clone(), group.to_owned(), owner.clone());
+        let add_up = async move { jobs.group_sum(&name, of.as_deref()).await };
+        self.sums.group.get((group.to_owned(), owner), add_up).await
     }
 
     /// How many jobs of a list there are, up to a limit. `question`: all that the list says.

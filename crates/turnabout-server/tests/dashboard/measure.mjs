@@ -133,8 +133,9 @@ async function seen(server) {
   const { page, close } = await place.page(server);
   const took = [];
   for (let n = 0; n < LOOKS; n++) {
-    const [id] = await server.submit({ task: "sleep", args: { seconds: 1 }, queue: "watched", group: "watched" });
+    const [id] = await server.submit({ task: "sleep", args: { seconds: 3 }, queue: "watched", group: "watched" });
     await page.goto(`${server.url}/#/jobs/${id}`);
+    // A job that has ended before its page was there tells nothing.
     await page.locator(".jobhead .state.running").waitFor();
     const at = await page.evaluate(() => new Promise((resolve) => {
       const look = () => document.querySelector(".jobhead .state.success") && resolve(Date.now());

@@ -8,7 +8,7 @@ use crate::http::Caller;
 use crate::place::Place;
 
 /// Asks until the answer is right.
-fn until(mut ask: impl FnMut() -> Value, right: impl Fn(&Value) -> bool) -> Value {
+pub(crate) fn until(mut ask: impl FnMut() -> Value, right: impl Fn(&Value) -> bool) -> Value {
     let begun = Instant::now();
     loop {
         let answer = ask();

@@ -38,7 +38,7 @@ async fn a_look_costs_the_same_with_a_hundred_times_the_backlog(place: &Place) {
             .run(
                 &client,
                 &format!(
-                    r#"delete from turnabout.job;
+                    r#"truncate turnabout.job cascade;
                     insert into turnabout.job (id, submitted, lane, queue, "group", task, args)
                     select turnabout.id_at(now()), now(), 2, 'default', 'g' || g, 'work', '{{}}'
                     from generate_series(1, {jobs}) n, generate_series(0, {GROUPS} - 1) g"#

@@ -193,7 +193,11 @@ pub use task::{Args, BoxError, Failure, Isolation, Refused, Task, TaskError, Tas
 pub use transaction::{Savepoint, Transaction};
 pub use turn::{Fairness, Scheme};
 
-/// The code in the README compiles.
+/// The code in the README and in the guide's pages about the library compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../../../docs/guide/tasks-and-handlers.md")]
+#[doc = include_str!("../../../docs/guide/progress-and-cancel.md")]
+#[doc = include_str!("../../../docs/guide/transactions.md")]
+#[doc = include_str!("../../../docs/guide/testing.md")]
 struct Readme;

@@ -7,6 +7,7 @@ mod jwt;
 mod limit;
 pub(crate) mod minted;
 mod role;
+mod scope;
 mod signing;
 mod token;
 
@@ -14,6 +15,7 @@ pub(crate) use jwt::{Jwt, JwtAlgorithm, JwtSettings};
 pub(crate) use limit::{Limit, Limiter};
 pub(crate) use minted::{Grant, Minted};
 pub(crate) use role::Role;
+pub(crate) use scope::{Rights, Scope};
 pub(crate) use signing::{MIN_KEY, SigningSettings};
 pub(crate) use token::{StaticToken, hash, make};
 
@@ -21,6 +23,7 @@ use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// How callers prove who they are.
 #[derive(Debug)]
@@ -34,8 +37,10 @@ pub(crate) struct Gate {
 pub(crate) struct Holder {
     /// What the token is called, for logs.
     pub(crate) name: String,
-    /// What it allows.
+    /// Whose jobs it is for, and what it can allow.
     pub(crate) role: Role,
+    /// What it allows of that.
+    pub(crate) rights: Arc<Rights>,
     /// Until when, if it ends.
     pub(crate) until: Option<Timestamp>,
     /// What kind of token it is.
@@ -46,6 +51,7 @@ impl Holder {
     pub(crate) fn new(kind: &'static str, name: impl Into<String>, role: Role) -> Self {
         Self {
             name: name.into(),
+            rights: Arc::new(Rights::of(&role)),
             role,
             until: None,
             kind,

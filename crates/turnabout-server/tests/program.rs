@@ -54,6 +54,8 @@ mod place;
 mod roles;
 #[path = "program/schedules.rs"]
 mod schedules;
+#[path = "program/scopes.rs"]
+mod scopes;
 #[path = "program/seeds.rs"]
 mod seeds;
 #[path = "program/settings.rs"]
@@ -158,6 +160,8 @@ on_both_stores! {
     roles::an_operator_does_all_but_tokens_and_the_end_and_a_viewer_changes_nothing,
     roles::nobody_gets_around_the_guard,
     roles::a_server_that_others_can_reach_needs_tokens,
+    scopes::a_token_does_what_its_scopes_say_and_no_more_than_its_role,
+    scopes::a_token_submits_only_its_tasks_to_its_queues,
     minted::minted_tokens_do_nothing_beyond_their_jobs,
     minted::minted_tokens_end_and_are_revoked_with_their_streams,
     minted::a_submit_returns_a_token_for_its_job,

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use uuid::Uuid;
 
-use super::{Holder, Role};
+use super::{Holder, Rights, Role};
 
 /// How our tokens begin, so that people and programs that look for leaked secrets recognise them.
 const PREFIX: &str = "turnabout_";
@@ -27,6 +27,12 @@ impl StaticToken {
             holder: Holder::new("token", name, role),
             hash: hash.into(),
         }
+    }
+
+    /// The same, for less than its role allows.
+    pub(crate) fn narrowed(mut self, rights: Rights) -> Self {
+        self.holder.rights = rights.into();
+        self
     }
 }
 

@@ -9,7 +9,7 @@ use super::kinds::JwtSigned;
 use super::{Api, Config, Token};
 use crate::api::types::Links;
 use crate::api::{ApiSettings, On, Webhook};
-use crate::auth::{JwtAlgorithm, JwtSettings, Limit, MIN_KEY, Role, SigningSettings, StaticToken};
+use crate::auth::{JwtAlgorithm, JwtSettings, Limit, MIN_KEY, Rights, Role, SigningSettings, StaticToken};
 use crate::tasks::{Checks, Shown};
 
 impl Config {
@@ -144,9 +144,20 @@ fn salt(hook: &super::Webhook) -> [u8; 32] {
 }
 
 fn static_token(name: &str, token: &Token) -> anyhow::Result<StaticToken> {
-    let role = Role::from_parts(&token.role, token.group.clone(), token.owner.clone());
-    let role = role.with_context(|| format!("the token `{name}`"))?;
-    Ok(StaticToken::new(name, &token.hash, role))
+    let (role, rights) = allowed(token).with_context(|| format!("the token `{name}`"))?;
+    Ok(StaticToken::new(name, &token.hash, role).narrowed(rights))
+}
+
+/// What a token allows.
+pub(super) fn allowed(token: &Token) -> anyhow::Result<(Role, Rights)> {
+    let role = Role::from_parts(&token.role, token.group.clone(), token.owner.clone())?;
+    let rights = Rights::configured(
+        &role,
+        token.scopes.as_deref(),
+        token.tasks.as_ref(),
+        token.queues.as_ref(),
+    )?;
+    Ok((role, rights))
 }
 
 fn jwt(api: &Api) -> Option<JwtSettings> {

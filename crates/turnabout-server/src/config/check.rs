@@ -3,7 +3,6 @@
 use super::trouble::{Origin, Trouble};
 use super::value::Inherit;
 use super::{Config, Task};
-use crate::auth::Role;
 use crate::tasks::template::Template;
 
 /// Settings of a task that only make sense for a program, and those only for a URL.
@@ -66,7 +65,7 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
             let message = "`hash` is not the hash of a token; `turnabout token` makes one".to_owned();
             complain(&format!("tokens.{name}"), message);
         }
-        if let Err(error) = Role::from_parts(&token.role, token.group.clone(), token.owner.clone()) {
+        if let Err(error) = super::access::allowed(token) {
             complain(&format!("tokens.{name}"), error.to_string());
         }
     }

@@ -148,7 +148,7 @@ section! {
         shutdown: Duration = Duration::from_secs(10);
         /// Accept JWTs whose signature this key confirms: a file with the secret (HS256), or with the public key as PEM
         /// (`EdDSA`). They have to say when they end (exp) and a role: admin, operator, viewer, group or owner, with
-        /// `group` and `owner`.
+        /// `group` and `owner`. Lists `scopes`, `tasks` and `queues` narrow it, as those of a token do.
         jwt_key_file: Option<String> = None, like "\"/etc/turnabout/jwt.pem\"", live true;
         /// How they are signed: "HS256" or `"EdDSA"`.
         jwt_algorithm: JwtSigned = JwtSigned::Hs256, live true;
@@ -179,6 +179,15 @@ section! {
         group: Option<String> = None, like "\"acme\"", live true;
         /// The owner that it is for.
         owner: Option<String> = None, like "\"ada\"", live true;
+        /// Only so much of what its role allows: "read" (look), "submit" (submit, restart and change jobs; change schedules),
+        /// "cancel" (cancel and delete jobs), "operate" (change what is set for groups, tasks, queues and executors),
+        /// "metrics" (/metrics), "admin" (revoke minted tokens, end the server). All of its role unless given.
+        scopes: Option<Vec<String>> = None, like "[\"submit\", \"read\"]", live true;
+        /// Only jobs of these tasks may be submitted, restarted or changed with it; a `*` at the end stands for any ending. Such
+        /// a token changes no schedules.
+        tasks: Option<Vec<String>> = None, like "[\"mail\", \"report:*\"]", live true;
+        /// Only to these queues. If there is one, jobs go there unless they say otherwise; if there are more, they have to say.
+        queues: Option<Vec<String>> = None, like "[\"default\"]", live true;
     }
 }
 

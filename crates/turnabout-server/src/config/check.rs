@@ -60,8 +60,11 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
         }
     }
     for (name, token) in &config.tokens {
-        let hex = token.hash.strip_prefix("sha256:").unwrap_or_default();
-        if hex.len() != 64 || !hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        let is_hash = |hash: &String| {
+            let hex = hash.strip_prefix("sha256:").unwrap_or_default();
+            hex.len() == 64 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        if token.hash.0.is_empty() || !token.hash.0.iter().all(is_hash) {
             let message = "`hash` is not the hash of a token; `turnabout token` makes one".to_owned();
             complain(&format!("tokens.{name}"), message);
         }

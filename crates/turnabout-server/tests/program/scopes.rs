@@ -4,7 +4,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
 use crate::http::Caller;
-use crate::place::Place;
+use crate::place::{Place, wait_for};
 use crate::roles::hash;
 
 const SECRET: &str = "a secret that is long enough for us";
@@ -225,4 +225,75 @@ pub(crate) fn a_token_submits_only_its_tasks_to_its_queues(place: &Place) {
         (&left["state"], &left["priority"]),
         (&json!("waiting"), &json!("normal"))
     );
+}
+
+pub(crate) fn a_token_ends_and_is_replaced_without_a_gap(place: &Place) {
+    let now = jiff::Timestamp::now();
+    let ends = |seconds: i64| format!("expires = \"{}\"", now + jiff::SignedDuration::from_secs(seconds));
+    let configure = |shop: &str, old: &str| {
+        place.configure(&format!(
+            "[tokens.chief]\nhash = \"{}\"\n\
+             [tokens.shop]\nhash = {shop}\nrole = \"group\"\ngroup = \"acme\"\n{}\n\
+             [tokens.gone]\nhash = \"{}\"\n{}\n\
+             [tokens.short]\nhash = \"{}\"\n{old}\n",
+            hash("chief"),
+            ends(7 * 24 * 3600),
+            hash("gone"),
+            ends(-1),
+            hash("short"),
+        ));
+    };
+    let both = format!("[\"{}\", \"{}\"]", hash("old"), hash("new"));
+    configure(&both, &ends(5));
+    let server = place.serve(&["--no-executor"]);
+    let nobody = Caller::of(&server);
+    let [chief, old, new, gone, short] = ["chief", "old", "new", "gone", "short"].map(|name| nobody.with_token(name));
+
+    // Both are the same token, by its name.
+    for caller in [&old, &new] {
+        assert_eq!(caller.get("/api/v1/me").with(200)["name"], "shop");
+        let id = caller.submit(&json!({ "task": "x" }));
+        caller
+            .post(&format!("/api/v1/jobs/{id}/cancel"), &Value::Null)
+            .with(200);
+    }
+    let audit = chief.get("/api/v1/audit?action=cancel").with(200);
+    assert_eq!(
+        (&audit["entries"][0]["by"], &audit["entries"][1]["by"]),
+        (&json!("shop"), &json!("shop"))
+    );
+
+    // One that has ended is nobody's; one that ends takes its streams along.
+    gone.get("/api/v1/me").problem(401, "unauthorized");
+    let mut events = short.events("", None);
+    while events.next().is_some() {}
+    short.get("/api/v1/me").problem(401, "unauthorized");
+
+    // Operators hear of it before.
+    let doctor = chief.get("/api/v1/doctor").with(200);
+    let findings = doctor["findings"].as_array().expect("findings");
+    let found = findings.iter().find(|finding| finding["code"] == "token-ends");
+    let evidence = found.expect("a finding")["evidence"].as_str().expect("a text");
+    assert!(
+        ["`gone`", "`shop`", "`short`"]
+            .iter()
+            .all(|name| evidence.contains(name)),
+        "{doctor}"
+    );
+    assert!(!evidence.contains("chief"), "{doctor}");
+
+    // The old one goes while the server runs.
+    configure(&format!("\"{}\"", hash("new")), "");
+    let warned = ["gone", "shop"].map(|name| (wait_for(&server.log, "ends soon").contains(name), name));
+    assert!(warned.iter().all(|(is_named, _)| *is_named), "{warned:?}");
+    wait_for(&server.log, "was read again");
+    old.get("/api/v1/me").problem(401, "unauthorized");
+    new.get("/api/v1/me").with(200);
+    short.get("/api/v1/me").with(200);
+
+    for wrong in ["[]", "\"\"", "[\"sha256:00\"]"] {
+        configure(wrong, "");
+        let said = place.complaint(&["config"]);
+        assert!(said.contains("not the hash of a token"), "{said}");
+    }
 }

@@ -37,10 +37,19 @@ export const isKnown = () => reader !== null;
 export const seesAll = () => reader !== null && reader.group === null;
 
 /** Whether the reader may change what is set for groups, tasks and executors. */
-export const mayOperate = () => reader !== null && (reader.role === "admin" || reader.role === "operator");
+export const mayOperate = () => may("operate");
+
+/** Whether the reader may submit and restart jobs, and change schedules. */
+export const maySubmit = () => may("submit");
+
+/** Whether the reader may cancel and delete jobs. */
+export const mayCancel = () => may("cancel");
 
 /** Whether the reader may change jobs. */
-export const mayChange = () => reader !== null && reader.role !== "viewer";
+export const mayChange = () => maySubmit() || mayCancel();
+
+/** @param {import("./types").Scope} scope */
+const may = (scope) => reader !== null && reader.scopes.includes(scope);
 
 /** The time by the server's clock, in milliseconds. */
 export const now = () => Date.now() + ahead;

@@ -1,11 +1,12 @@
 // What the API answers with, as far as the page uses it. Only for checking types: browsers never see this file.
 
 export type State = "waiting" | "scheduled" | "running" | "stuck" | "success" | "failed" | "cancelled";
+export type Scope = "read" | "submit" | "cancel" | "operate" | "metrics" | "admin";
 export type Priority = "high" | "normal" | "low";
 
 export interface Links { job: string | null; task: string | null; group: string | null; executor: string | null; trace: string | null }
 export interface Me {
-  name: string; role: string; group: string | null; owner: string | null; token: boolean; version: string; time: string;
+  name: string; role: string; scopes: Scope[]; group: string | null; owner: string | null; token: boolean; version: string; time: string;
   links: Links;
 }
 export interface Brief {

@@ -79,6 +79,7 @@ mod live;
 mod me;
 mod metrics;
 mod minting;
+mod needs;
 mod openapi;
 mod operations;
 mod prefix;

@@ -7,6 +7,7 @@ mod jwt;
 mod limit;
 pub(crate) mod minted;
 mod role;
+mod scope;
 mod signing;
 mod token;
 
@@ -14,13 +15,19 @@ pub(crate) use jwt::{Jwt, JwtAlgorithm, JwtSettings};
 pub(crate) use limit::{Limit, Limiter};
 pub(crate) use minted::{Grant, Minted};
 pub(crate) use role::Role;
+pub(crate) use scope::{Rights, Scope};
 pub(crate) use signing::{MIN_KEY, SigningSettings};
 pub(crate) use token::{StaticToken, hash, make};
 
 use anyhow::{Context as _, bail};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// That a token ends is said so long before.
+const SOON: SignedDuration = SignedDuration::from_hours(14 * 24);
 
 /// How callers prove who they are.
 #[derive(Debug)]
@@ -34,8 +41,10 @@ pub(crate) struct Gate {
 pub(crate) struct Holder {
     /// What the token is called, for logs.
     pub(crate) name: String,
-    /// What it allows.
+    /// Whose jobs it is for, and what it can allow.
     pub(crate) role: Role,
+    /// What it allows of that.
+    pub(crate) rights: Arc<Rights>,
     /// Until when, if it ends.
     pub(crate) until: Option<Timestamp>,
     /// What kind of token it is.
@@ -46,6 +55,7 @@ impl Holder {
     pub(crate) fn new(kind: &'static str, name: impl Into<String>, role: Role) -> Self {
         Self {
             name: name.into(),
+            rights: Arc::new(Rights::of(&role)),
             role,
             until: None,
             kind,
@@ -86,7 +96,17 @@ impl Gate {
 
     /// Whose token this is. None: nobody's.
     pub(crate) fn holder(&self, token: &str) -> Option<Holder> {
-        token::find(&self.tokens, token).or_else(|| self.jwt.as_ref()?.holder(token))
+        let holder = token::find(&self.tokens, token).or_else(|| self.jwt.as_ref()?.holder(token))?;
+        let over = holder.until.is_some_and(|until| until <= Timestamp::now());
+        (!over).then_some(holder)
+    }
+
+    /// Configured tokens that end soon, or have ended, by name.
+    pub(crate) fn ending(&self, now: Timestamp) -> BTreeMap<String, Timestamp> {
+        let soon = now + SOON;
+        let ends = self.tokens.iter().filter_map(StaticToken::end);
+        let near = ends.filter(|(_, end)| *end <= soon);
+        near.map(|(name, end)| (name.to_owned(), end)).collect()
     }
 }
 
@@ -122,7 +142,10 @@ mod tests {
         for public in ["0.0.0.0:1", "[::]:1", "10.0.0.1:1"] {
             let refused = Gate::new(address(public), Vec::new(), None).expect_err("it may not");
             assert!(refused.to_string().contains("turnabout token"), "{refused}");
-            let tokens = vec![StaticToken::new("ops", hash("secret"), Role::Admin)];
+            let tokens = vec![StaticToken::new(
+                Holder::new("token", "ops", Role::Admin),
+                hash("secret"),
+            )];
             assert!(!Gate::new(address(public), tokens, None).expect("it may").is_open());
         }
     }

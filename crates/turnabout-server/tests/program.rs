@@ -38,6 +38,8 @@ mod keys;
 mod limits;
 #[path = "program/line.rs"]
 mod line;
+#[path = "program/matrix.rs"]
+mod matrix;
 #[path = "program/minted.rs"]
 mod minted;
 #[path = "program/mistakes.rs"]
@@ -54,6 +56,8 @@ mod place;
 mod roles;
 #[path = "program/schedules.rs"]
 mod schedules;
+#[path = "program/scopes.rs"]
+mod scopes;
 #[path = "program/seeds.rs"]
 mod seeds;
 #[path = "program/settings.rs"]
@@ -158,6 +162,10 @@ on_both_stores! {
     roles::an_operator_does_all_but_tokens_and_the_end_and_a_viewer_changes_nothing,
     roles::nobody_gets_around_the_guard,
     roles::a_server_that_others_can_reach_needs_tokens,
+    scopes::a_token_does_what_its_scopes_say_and_no_more_than_its_role,
+    scopes::a_token_submits_only_its_tasks_to_its_queues,
+    scopes::a_token_ends_and_is_replaced_without_a_gap,
+    matrix::everyone_does_what_the_table_says_and_nothing_else,
     minted::minted_tokens_do_nothing_beyond_their_jobs,
     minted::minted_tokens_end_and_are_revoked_with_their_streams,
     minted::a_submit_returns_a_token_for_its_job,

@@ -5,7 +5,7 @@ import { maybe } from "../api.js";
 import { change } from "../bulk.js";
 import { term } from "../filter.js";
 import { ago, count } from "../format.js";
-import { mayChange } from "../session.js";
+import { maySubmit } from "../session.js";
 import { absent, button, empty, link, mark, ordering, table, to } from "../parts.js";
 
 /** @typedef {import("../types").Failure} Failure */
@@ -53,8 +53,8 @@ export function failures() {
         { title: "First", kind: "num wide", sort: "first", cell: (row) => ago(row.first) },
         { title: "Last", kind: "num", sort: "last", cell: (row) => ago(row.last) },
         { title: "", kind: "acts", cell: (row) => [link(to.job(row.example), "Example"), " · ", link(to.jobs(meant(row, "failed").text), "Jobs"),
-          mayChange() && row.count > 0 && button("Restart all …", () => restart(row), { kind: "small", title: `All failed jobs of ${row.task} with this error` }),
-          mayChange() && (row.stuck ?? 0) > 0 && button("Try now …", () => retry(row), { kind: "small", title: `All stuck jobs of ${row.task} with this error` })] },
+          maySubmit() && row.count > 0 && button("Restart all …", () => restart(row), { kind: "small", title: `All failed jobs of ${row.task} with this error` }),
+          maySubmit() && (row.stuck ?? 0) > 0 && button("Try now …", () => retry(row), { kind: "small", title: `All stuck jobs of ${row.task} with this error` })] },
       ],
     });
   };

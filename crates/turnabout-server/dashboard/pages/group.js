@@ -6,7 +6,7 @@ import { ask, attempt, changed } from "../dialog.js";
 import { term } from "../filter.js";
 import { ago, brief, count, duration, kept, percent } from "../format.js";
 import { Search } from "../search.js";
-import { mayChange, mayOperate, me, seesAll } from "../session.js";
+import { maySubmit, mayOperate, me, seesAll } from "../session.js";
 import { beyond, button, card, empty, facts, link, mark, progress, share as bar, state, to } from "../parts.js";
 import { limit } from "./task.js";
 import { testJobs } from "./submit.js";
@@ -102,7 +102,7 @@ export function group(name) {
         tile("Failed", count(failed), "in the last hour", failed > 0 ? "bad" : "")),
       h("div", { class: "columns" },
         card("Latest jobs", recent.length === 0 ? empty("It has no jobs yet", "Submit one by the API or the command line, or a test job from here.",
-          mayChange() && button("Submit a test job", () => void testJobs(again), { kind: "primary", icon: "play" }))
+          maySubmit() && button("Submit a test job", () => void testJobs(again), { kind: "primary", icon: "play" }))
           : h("ul", { class: "children" }, recent.map((job) => h("li", { key: job.id }, state(job), link(to.job(job.id), h("strong", null, job.task), " ", job.subject ?? h("span", { class: "mono" }, brief(job.id))),
             job.state === "running" && progress(job.progress), ago(job.submitted)))), link(to.jobs(term("group", name)), "All of them")),
         card("Settings", facts([

@@ -3,7 +3,7 @@
 import { h, redraw } from "../view.js";
 import { get } from "../api.js";
 import { age, count } from "../format.js";
-import { mayChange, mayOperate } from "../session.js";
+import { maySubmit, mayOperate } from "../session.js";
 import { button, empty, link, mark, table, to } from "../parts.js";
 import { edit } from "./group.js";
 import { testJobs } from "./submit.js";
@@ -40,7 +40,7 @@ export function groups() {
         redraw();
       } }), h("button", { type: "submit", class: "button" }, "Open")),
       all.length === 0 && after.length === 1 && empty("No group has jobs or settings", "A group is there as soon as a job names it.",
-        mayChange() && button("Submit a test job", () => void testJobs(again), { kind: "primary", icon: "play" })),
+        maySubmit() && button("Submit a test job", () => void testJobs(again), { kind: "primary", icon: "play" })),
       all.length > 0 && table({
         name: "Groups",
         rows,

@@ -5,7 +5,7 @@ import { Problem, get, maybe, part, send, text } from "../api.js";
 import { ask, attempt } from "../dialog.js";
 import { members, pretty } from "../json.js";
 import { ago, at, brief, count, duration, exactly, moment, since, until } from "../format.js";
-import { mayChange, mayOperate, now, seesAll } from "../session.js";
+import { mayCancel, mayChange, mayOperate, maySubmit, now, seesAll } from "../session.js";
 import { term } from "../filter.js";
 import { beyond, button, card, copy, empty, facts, link, mark, progress, state, to } from "../parts.js";
 import { log as logOf } from "./log.js";
@@ -74,23 +74,23 @@ export function job(id) {
     const ended = ENDED.includes(job.state);
     const waits = job.state === "waiting" || job.state === "stuck";
     return mayChange() && h("div", { class: "actions" },
-      !ended && button("Cancel …", async () => {
+      !ended && mayCancel() && button("Cancel …", async () => {
         if (await ask({ title: "Cancel this job?", text: job.state === "running" ? "It runs: it is told to stop, and will end cancelled." : "It will not run.", confirm: "Cancel the job", refuse: "Leave it", danger: true })) {
           await act("POST", "/cancel", undefined, "The job is cancelled, or will be in a moment.");
         }
       }, { kind: "danger", disabled: job.cancelling }),
-      ended && button("Restart …", async () => {
+      ended && maySubmit() && button("Restart …", async () => {
         if (await ask({ title: "Restart this job?", text: "It waits again, with its counters reset, and takes its turn.", confirm: "Restart the job", refuse: "Leave it" })) {
           await act("POST", "/restart", undefined, "The job waits again.");
         }
       }, { kind: "primary" }),
-      waits && job.due && button("Try now", () => void act("POST", "/retry", undefined, "The job is ready."), { kind: "primary" }),
-      waits && h("select", { "aria-label": "Priority", onchange: (/** @type {Event} */ event) => {
+      waits && job.due && maySubmit() && button("Try now", () => void act("POST", "/retry", undefined, "The job is ready."), { kind: "primary" }),
+      waits && maySubmit() && h("select", { "aria-label": "Priority", onchange: (/** @type {Event} */ event) => {
         const priority = /** @type {HTMLSelectElement} */ (event.target).value;
         void act("PUT", "/priority", { priority }, `Its priority is ${priority} now.`);
       } }, ["high", "normal", "low"].map((one) => h("option", { value: one, selected: one === job.priority }, `${one} priority`))),
-      button("Run a copy …", () => void copyOf(id)),
-      ended && button("Delete …", async () => {
+      maySubmit() && button("Run a copy …", () => void copyOf(id)),
+      ended && mayCancel() && button("Delete …", async () => {
         if (await ask({ title: "Delete this job?", text: "It is gone then, with its log and its result.", confirm: "Delete the job", refuse: "Keep it", danger: true })) {
           await act("DELETE", "", undefined, "The job is deleted.");
         }

@@ -6,7 +6,7 @@ import { change } from "../bulk.js";
 import { STATES, meaning, term, terms, toggled, without } from "../filter.js";
 import { age, brief, count, duration, many, since } from "../format.js";
 import { Search } from "../search.js";
-import { mayChange, seesAll } from "../session.js";
+import { mayCancel, mayChange, maySubmit, seesAll } from "../session.js";
 import { button, empty, icon, link, progress, state, table, to } from "../parts.js";
 import { testJobs } from "./submit.js";
 
@@ -99,11 +99,11 @@ export function jobs(route) {
         redraw();
       }, { kind: "small" }),
       some && [
-        button("Cancel …", () => act("cancel"), { kind: "small" }),
-        button("Restart …", () => act("restart"), { kind: "small" }),
-        button("Try now …", () => act("retry"), { kind: "small", title: "Those that are stuck or delayed need not wait" }),
-        button("Delete …", () => act("delete"), { kind: "small" }),
-        h("select", { class: "small", "aria-label": "Change priority", onchange: (/** @type {Event} */ event) => {
+        mayCancel() && button("Cancel …", () => act("cancel"), { kind: "small" }),
+        maySubmit() && button("Restart …", () => act("restart"), { kind: "small" }),
+        maySubmit() && button("Try now …", () => act("retry"), { kind: "small", title: "Those that are stuck or delayed need not wait" }),
+        mayCancel() && button("Delete …", () => act("delete"), { kind: "small" }),
+        maySubmit() && h("select", { class: "small", "aria-label": "Change priority", onchange: (/** @type {Event} */ event) => {
           const box = /** @type {HTMLSelectElement} */ (event.target);
           const wanted = box.value;
           box.value = "";
@@ -170,7 +170,7 @@ export function jobs(route) {
     page && page.jobs.length === 0 && !search.going && cursors.length === 1 && (text
       ? empty("No job matches", "Take a filter away, or look at all jobs.", button("Show all jobs", () => filter("")))
       : empty("There are no jobs yet", "Submit one by the API, the command line or a library; or a test job from here.",
-        mayChange() && button("Submit a test job", () => void testJobs(again), { kind: "primary", icon: "play" }))),
+        maySubmit() && button("Submit a test job", () => void testJobs(again), { kind: "primary", icon: "play" }))),
     page && page.jobs.length > 0 && list(page.jobs),
     page && (cursors.length > 1 || page.next) && h("nav", { class: "pager", "aria-label": "Pages of jobs" },
       button("Newest", () => turn([null]), { disabled: cursors.length === 1 }),

@@ -5,7 +5,7 @@ import { get, maybe } from "../api.js";
 import { chart, spark } from "../charts.js";
 import { sentence } from "../dialog.js";
 import { ago, count, duration, many, percent, rate } from "../format.js";
-import { mayChange, now as present } from "../session.js";
+import { maySubmit, now as present } from "../session.js";
 import { button, card, empty, icon, inside, link, mark, share, slots, to } from "../parts.js";
 import { testJobs } from "./submit.js";
 
@@ -164,7 +164,7 @@ export function now() {
         fresh && empty("Nothing has run here in the last hour",
           ["Submit a test job and watch it run. From a program: ", h("code", null, "POST /api/v1/jobs"), ", or ",
             h("code", null, "turnabout submit sleep '{\"seconds\": 5}'"), "."],
-          mayChange() && button("Submit a test job", () => void testJobs(), { kind: "primary", icon: "play" }),
+          maySubmit() && button("Submit a test job", () => void testJobs(), { kind: "primary", icon: "play" }),
           h("a", { class: "button", href: "api/docs" }, "Read the API")),
         tiles(),
         hour(),

@@ -3,7 +3,7 @@
 import { h, redraw } from "../view.js";
 import { maybe, get, part } from "../api.js";
 import { at, count, duration, exactly, until } from "../format.js";
-import { mayChange } from "../session.js";
+import { maySubmit } from "../session.js";
 import { button, card, empty, facts, link, mark, state, to } from "../parts.js";
 import { pause, run } from "./schedules.js";
 
@@ -33,7 +33,7 @@ export function schedule(name, route) {
       h("section", { class: "jobhead" },
         h("div", { class: "names" }, h("div", { class: "line" }, h("h2", null, name), shown.paused && mark("warning", "paused"), shown.stopped && mark("critical", "stopped")),
           h("div", { class: "line muted" }, h("span", null, shown.description), h("code", null, shown.expression), h("span", null, shown.zone))),
-        mayChange() && h("div", { class: "actions" }, button("Run now", () => void run(shown, again), { kind: "primary", icon: "play" }), button(shown.paused ? "Resume" : "Pause …", () => void pause(shown, again), { icon: shown.paused ? "play" : "pause" }))),
+        maySubmit() && h("div", { class: "actions" }, button("Run now", () => void run(shown, again), { kind: "primary", icon: "play" }), button(shown.paused ? "Resume" : "Pause …", () => void pause(shown, again), { icon: shown.paused ? "play" : "pause" }))),
       shown.paused && h("div", { class: "banner warn" }, "Paused since ", at(shown.paused.since), shown.paused.by && ` by ${shown.paused.by}`, shown.paused.note && `: ${shown.paused.note}`),
       shown.stopped && h("div", { class: "banner bad" }, shown.stopped),
       h("div", { class: "columns" },

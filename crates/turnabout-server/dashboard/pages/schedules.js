@@ -4,7 +4,7 @@ import { h, redraw } from "../view.js";
 import { get, part, send } from "../api.js";
 import { ask, attempt } from "../dialog.js";
 import { at, until } from "../format.js";
-import { mayChange, seesAll } from "../session.js";
+import { maySubmit, seesAll } from "../session.js";
 import { button, empty, link, mark, table, to } from "../parts.js";
 
 /** @typedef {import("../types").Schedule} Schedule */
@@ -68,7 +68,7 @@ export function schedules() {
           seesAll() && { title: "Group", kind: "wide", cell: (one) => (one.group ? link(to.group(one.group), one.group) : h("span", { class: "muted" }, "the system")) },
           { title: "Next", kind: "num", cell: (one) => (one.paused ? "–" : [until(one.next), h("small", null, at(one.next, ""))]) },
           { title: "Last", kind: "num wide", cell: (one) => (one.last_job ? link(to.job(one.last_job), at(one.last_time)) : "never") },
-          mayChange() && { title: "", kind: "acts", cell: (one) => [button("Run now", () => void run(one, again), { kind: "small" }), button(one.paused ? "Resume" : "Pause …", () => void pause(one, again), { kind: "small" })] },
+          maySubmit() && { title: "", kind: "acts", cell: (one) => [button("Run now", () => void run(one, again), { kind: "small" }), button(one.paused ? "Resume" : "Pause …", () => void pause(one, again), { kind: "small" })] },
         ],
       }),
       (after.length > 1 || next) && h("nav", { class: "pager", "aria-label": "Pages of schedules" },

@@ -5,7 +5,7 @@ import { get, maybe, part, send } from "../api.js";
 import { ask, attempt, changed } from "../dialog.js";
 import { term } from "../filter.js";
 import { age, ago, count, duration, kept } from "../format.js";
-import { mayChange, mayOperate } from "../session.js";
+import { maySubmit, mayOperate } from "../session.js";
 import { beyond, button, card, empty, facts, link, mark, state, to } from "../parts.js";
 import { newJob, testJobs } from "./submit.js";
 
@@ -60,7 +60,7 @@ export function task(name) {
         h("div", { class: "actions" },
           task && mayOperate() && (task.paused ? button("Resume", () => void pause(false), { kind: "primary", icon: "play" }) : button("Pause …", () => void pause(true), { icon: "pause" })),
           task && mayOperate() && button("Set a limit …", () => task && void edit(task, again)),
-          mayChange() && known && (name === "sleep" ? button("Submit test jobs …", () => void testJobs(again), { icon: "play" }) : button("Submit a job …", () => void newJob(name), { icon: "play" })))),
+          maySubmit() && known && (name === "sleep" ? button("Submit test jobs …", () => void testJobs(again), { icon: "play" }) : button("Submit a job …", () => void newJob(name), { icon: "play" })))),
       !task && sums.length === 0 && empty("Nothing is known of this task", "No executor has made it known, nothing is set for it, and no job of it is unfinished."),
       h("div", { class: "columns" },
         card("Jobs by priority and state", sums.length === 0 ? h("p", { class: "muted" }, "None unfinished, none failed, none ended in the last hour.")

@@ -3,7 +3,7 @@
 import { h } from "../view.js";
 import { get, maybe } from "../api.js";
 import { age, count } from "../format.js";
-import { mayChange } from "../session.js";
+import { maySubmit } from "../session.js";
 import { absent, button, empty, link, mark, ordering, table, to } from "../parts.js";
 import { edit } from "./task.js";
 import { testJobs } from "./submit.js";
@@ -44,7 +44,7 @@ export function tasks() {
     if (all === undefined) return h("div", { class: "skeleton" });
     if (all === null) return absent("Tasks");
     return [
-      h("div", { class: "toolbar end" }, mayChange() && button("Submit test jobs …", () => void testJobs(again), { icon: "play" })),
+      h("div", { class: "toolbar end" }, maySubmit() && button("Submit test jobs …", () => void testJobs(again), { icon: "play" })),
       all.length === 0 && empty("No task is known", "Executors make their tasks known when they start: run `turnabout serve`, or your own program."),
       all.length > 0 && table({
         name: "Tasks",

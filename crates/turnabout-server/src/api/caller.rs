@@ -9,7 +9,7 @@ use turnabout::{Job, JobId};
 
 use super::extract::no_nul;
 use super::types::{Code, Problem};
-use crate::auth::{Holder, Minted, Role};
+use crate::auth::{Holder, Minted, Rights, Role, Scope};
 
 /// A token, and whose it is.
 #[derive(Clone)]
@@ -33,6 +33,8 @@ pub(crate) struct Caller {
     /// What their token is called, for the log.
     pub(super) name: String,
     pub(super) role: Role,
+    /// What they may do.
+    pub(super) rights: Arc<Rights>,
     /// The token that a browser was given, which ends.
     minted: Option<Minted>,
     /// Who shares limits with them. None: nobody needs a token here, and there are none.
@@ -50,6 +52,7 @@ impl Caller {
             key: Some(holder.key()),
             name: holder.name,
             role: holder.role,
+            rights: holder.rights,
             minted: None,
             sent: None,
             address: None,
@@ -87,11 +90,13 @@ impl Caller {
 
     /// Whoever was given a minted token.
     pub(super) fn browser(minted: Minted) -> Self {
+        let role = Role::Browser(Arc::clone(&minted.grant));
         Self {
+            rights: Arc::new(Rights::of(&role)),
+            role,
             name: format!("browser:{}", minted.id),
             key: Some(format!("browser:{}", minted.id)),
             sent: None,
-            role: Role::Browser(Arc::clone(&minted.grant)),
             minted: Some(minted),
             address: None,
         }
@@ -154,23 +159,55 @@ impl Caller {
         }
     }
 
-    /// An error unless they may change what is set for groups, tasks and executors.
-    pub(super) fn operator(&self) -> Result<(), Problem> {
-        match self.role {
-            Role::Admin | Role::Operator => Ok(()),
-            _ => Err(Problem::new(
-                Code::Forbidden,
-                "only an operator or an administrator may do this",
-            )),
+    /// An error unless their token has a scope.
+    pub(super) fn needs(&self, scope: Scope) -> Result<(), Problem> {
+        if self.rights.has(scope) {
+            return Ok(());
+        }
+        let detail = format!(
+            "this needs the scope `{}`, which the token does not have; its scopes: {}",
+            scope.as_str(),
+            self.rights.words()
+        );
+        Err(Problem {
+            scope: Some(scope),
+            ..Problem::new(Code::MissingScope, detail)
+        })
+    }
+
+    /// An error if their token is for some tasks or queues only.
+    pub(super) fn unlimited(&self) -> Result<(), Problem> {
+        if self.rights.is_limited() {
+            let detail = "this token is for some tasks or queues only, and a schedule may be of any; send another one";
+            return Err(Problem::new(Code::Forbidden, detail));
+        }
+        Ok(())
+    }
+
+    /// An error if their token is not for jobs of this task in this queue. None: some job that matches, whatever it is.
+    pub(super) fn reaches(&self, task: Option<&str>, queue: Option<&str>) -> Result<(), Problem> {
+        let Rights { tasks, queues, .. } = &*self.rights;
+        if let Some(tasks) = tasks
+            && !task.is_some_and(|task| self.rights.takes(task))
+        {
+            return Err(only("task", tasks));
+        }
+        match queues {
+            Some(queues) if !queue.is_some_and(|queue| queues.iter().any(|own| own == queue)) => {
+                Err(only("queue", queues))
+            }
+            _ => Ok(()),
         }
     }
 
-    /// An error unless they may do everything.
-    pub(super) fn admin(&self) -> Result<(), Problem> {
-        match self.role {
-            Role::Admin => Ok(()),
-            _ => Err(Problem::new(Code::Forbidden, "only an administrator may do this")),
-        }
+    /// The queue that a job of theirs goes to. None: the one of its task.
+    pub(super) fn queue(&self, task: &str, said: Option<String>) -> Result<Option<String>, Problem> {
+        let queue = match (said, self.rights.queues.as_deref()) {
+            (None, Some([only])) => Some(only.clone()),
+            (said, _) => said,
+        };
+        self.reaches(Some(task), queue.as_deref())?;
+        Ok(queue)
     }
 
     /// An error if a job of this task would speak for the server: what it sends, the receiver takes for what has happened.
@@ -206,6 +243,15 @@ impl Caller {
         };
         Ok((own("group", group, self.group())?, own("owner", owner, self.owner())?))
     }
+}
+
+/// What a token is not for.
+fn only(what: &str, own: &[String]) -> Problem {
+    let detail = format!(
+        "this token is for the {what}s {} only; name one of them",
+        own.join(", ")
+    );
+    Problem::new(Code::Forbidden, detail).field(what)
 }
 
 impl<S: Send + Sync> OptionalFromRequestParts<S> for Caller {

@@ -61,6 +61,8 @@ struct Facts {
     overdue: Option<Duration>,
     /// Why the configuration was refused.
     refused: Option<(Timestamp, String)>,
+    /// Tokens that end soon, or have ended.
+    ending: BTreeMap<String, Timestamp>,
 }
 
 /// What is wrong now
@@ -153,6 +155,7 @@ async fn gather(app: &App) -> turnabout::Result<Facts> {
         health: app.executor.as_ref().map(|executor| executor.health()),
         overdue,
         refused: app.control.refused(),
+        ending: app.live().gate.ending(now),
         executors,
         heads,
         settings,

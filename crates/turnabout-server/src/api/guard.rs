@@ -15,9 +15,10 @@ use super::audit;
 use super::caller::Caller;
 use super::crowd::Permit;
 use super::dashboard;
+use super::needs;
 use super::state::App;
 use super::types::{Code, Problem};
-use crate::auth::{Gate, Holder, Minted, Role, minted};
+use crate::auth::{Gate, Holder, Minted, minted};
 
 /// Where a request comes from.
 #[derive(Clone, Copy, Debug)]
@@ -154,22 +155,9 @@ fn admit(app: &App, request: &Request, minted: Option<Verified>) -> Result<Optio
     }
     let (token, holder) = identify(app, &live.gate, request)?;
     limit(app.limiter.take(&holder.key(), Instant::now()))?;
-    if holder.role == Role::Viewer && changes(request.method()) && !only_asks(request) {
-        return Err(Problem::new(
-            Code::Forbidden,
-            "a token with the role `viewer` changes nothing; send another one for that",
-        ));
-    }
-    Ok(Some(Caller::with(holder, token).at(address)))
-}
-
-/// Whether a request changes nothing, though its method says that it may.
-fn only_asks(request: &Request) -> bool {
-    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    matches!(
-        route,
-        Some("/api/v1/events" | "/api/v1/jobs/find" | "/api/v1/schedules/check")
-    )
+    let caller = Caller::with(holder, token).at(address);
+    needs::check(&caller, request)?;
+    Ok(Some(caller))
 }
 
 /// The token of a request.
@@ -202,15 +190,20 @@ fn browser(app: &App, request: &Request, minted: Verified) -> Result<Caller, Pro
         return Err(unknown(app, request));
     };
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let may = match (request.method().as_str(), route) {
-        ("GET" | "HEAD", Some("/api/v1/jobs" | "/api/v1/jobs/{id}" | "/api/v1/events"))
-        | ("POST", Some("/api/v1/events" | "/api/v1/jobs/find")) => true,
-        ("POST", Some("/api/v1/jobs/{id}/cancel")) => token.grant.cancel,
-        _ => false,
-    };
+    let may = matches!(
+        (request.method().as_str(), route),
+        (
+            "GET" | "HEAD",
+            Some("/api/v1/jobs" | "/api/v1/jobs/{id}" | "/api/v1/events")
+        ) | (
+            "POST",
+            Some("/api/v1/events" | "/api/v1/jobs/find" | "/api/v1/jobs/{id}/cancel")
+        )
+    );
     let caller = Caller::browser(token);
     limit(app.limiter.take(&caller.name, Instant::now()))?;
     if may {
+        needs::check(&caller, request)?;
         return Ok(caller);
     }
     Err(Problem::new(

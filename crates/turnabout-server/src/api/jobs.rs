@@ -20,6 +20,7 @@ use super::caller::Caller;
 use super::extract::{Body, Name};
 use super::state::App;
 use super::types::{Cancelled, JobView, Problem, SetPriority};
+use crate::auth::Scope;
 
 /// One job
 #[utoipa::path(get, path = "/api/v1/jobs/{id}", tag = "jobs", operation_id = "getJob",
@@ -49,6 +50,7 @@ pub(super) async fn cancel(
     app.note_job(&caller, "cancel", &job, audit::json(&outcome)).await;
     // Where ended jobs are not kept, it is gone.
     let job = app.jobs.get_many(&[id]).await?.pop();
+    let job = job.filter(|_| caller.rights.has(Scope::Read));
     Ok(Json(Cancelled {
         id,
         outcome,
@@ -68,6 +70,7 @@ pub(super) async fn restart(
     Name(id): Name<JobId>,
 ) -> Result<Json<JobView>, Problem> {
     let job = app.job(&caller, id).await?;
+    caller.reaches(Some(&job.task), Some(&job.queue))?;
     app.jobs.restart(id).await?;
     app.note_job(&caller, "restart", &job, None).await;
     Ok(Json(caller.shown(app.job(&caller, id).await?)))
@@ -85,6 +88,7 @@ pub(super) async fn retry(
     Name(id): Name<JobId>,
 ) -> Result<Json<JobView>, Problem> {
     let job = app.job(&caller, id).await?;
+    caller.reaches(Some(&job.task), Some(&job.queue))?;
     app.jobs.retry_now(id).await?;
     app.note_job(&caller, "retry", &job, None).await;
     Ok(Json(caller.shown(app.job(&caller, id).await?)))
@@ -121,6 +125,7 @@ pub(super) async fn priority(
     Body(request): Body<SetPriority>,
 ) -> Result<Json<JobView>, Problem> {
     let job = app.job(&caller, id).await?;
+    caller.reaches(Some(&job.task), Some(&job.queue))?;
     app.jobs.set_priority(id, request.priority).await?;
     app.note_job(&caller, "set-priority", &job, audit::json(&request)).await;
     Ok(Json(caller.shown(app.job(&caller, id).await?)))

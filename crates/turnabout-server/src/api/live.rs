@@ -39,6 +39,13 @@ impl Live {
             webhooks: settings.webhooks.clone(),
         })
     }
+
+    /// Says which tokens end soon.
+    fn warn(&self) {
+        for (token, end) in self.gate.ending(Timestamp::now()) {
+            tracing::warn!(token, %end, "a token ends soon, or has ended; see `expires` in the configuration");
+        }
+    }
 }
 
 /// Changes a server while it runs.
@@ -61,6 +68,7 @@ impl Control {
     pub(super) fn new(settings: &ApiSettings) -> anyhow::Result<Self> {
         let address = settings.address;
         let live = Arc::new(Live::new(address, settings)?);
+        live.warn();
         Ok(Self {
             address,
             live: Arc::new(watch::Sender::new(live)),
@@ -101,6 +109,7 @@ impl Control {
 impl Change {
     /// From now on.
     pub(crate) fn take_effect(self) {
+        self.new.warn();
         self.control.live.send_replace(Arc::new(self.new));
     }
 }

@@ -18,12 +18,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::{self as swagger, SwaggerUi};
 
+use super::needs::Need;
 use super::state::App;
 use super::types::{BriefView, Code, Problem, ScheduleEventView};
 use super::{
-    audit, dashboard, doctor, events, executors, failures, global, groups, guard, info, jobs, me, metrics, operations,
-    queues, schedules, shares, summary, tasks, tokens,
+    audit, dashboard, doctor, events, executors, failures, global, groups, guard, info, jobs, me, metrics, needs,
+    operations, queues, schedules, shares, summary, tasks, tokens,
 };
+use crate::auth::Scope;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -128,7 +130,7 @@ pub(super) fn router(app: &App) -> anyhow::Result<Router> {
         let (router, document) = routes().split_for_parts();
         // The page of the documentation has to name the document as browsers see it.
         let seen = swagger::Config::new([format!("{}/api/openapi.json", app.settings.prefix)]);
-        let viewer = SwaggerUi::new("/api/docs").url("/api/openapi.json", complete(document));
+        let viewer = SwaggerUi::new("/api/docs").url("/api/openapi.json", complete(document)?);
         let page = if app.settings.dashboard {
             dashboard::routes()
         } else {
@@ -197,8 +199,8 @@ fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
     Problem::internal(&text).into_response()
 }
 
-/// Adds what holds for every operation: problems, and the token.
-fn complete(mut api: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+/// Adds what holds for every operation: problems, and the token with the scope that is needed.
+fn complete(mut api: utoipa::openapi::OpenApi) -> anyhow::Result<utoipa::openapi::OpenApi> {
     let problem = ResponseBuilder::new()
         .description("What went wrong, and what to do")
         .content(
@@ -206,15 +208,18 @@ fn complete(mut api: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
             Content::new(Some(RefOr::Ref(Ref::from_schema_name("Problem")))),
         )
         .build();
-    for item in api.paths.paths.values_mut() {
+    for (path, item) in &mut api.paths.paths {
         let operations = [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.delete,
-            &mut item.patch,
+            ("GET", &mut item.get),
+            ("PUT", &mut item.put),
+            ("POST", &mut item.post),
+            ("DELETE", &mut item.delete),
+            ("PATCH", &mut item.patch),
         ];
-        for operation in operations.into_iter().flatten() {
+        for (method, operation) in operations {
+            let Some(operation) = operation else { continue };
+            let need = needs::of(method, path).with_context(|| format!("what {method} {path} needs is not said"))?;
+            operation.security = Some(required(need));
             let responses = &mut operation.responses.responses;
             responses
                 .entry("default".to_owned())
@@ -226,8 +231,33 @@ fn complete(mut api: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
         "token".to_owned(),
         RefOr::T(SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer))),
     );
-    // Either nothing, on loopback, or a token: without this nobody who reads the document would send one.
-    let token = SecurityRequirement::new::<_, [&str; 0], &str>("token", []);
-    api.security = Some(vec![SecurityRequirement::default(), token]);
-    api
+    Ok(api)
+}
+
+/// Either nothing, on loopback, or a token with one of the scopes: without this nobody who reads the document would send one.
+fn required(need: Need) -> Vec<SecurityRequirement> {
+    let token = |scopes: &[Scope]| SecurityRequirement::new("token", scopes.iter().map(|scope| scope.as_str()));
+    let mut all = vec![SecurityRequirement::default()];
+    match need {
+        Need::Nothing => {}
+        Need::Token => all.push(token(&[])),
+        need => all.extend(need.scopes().into_iter().map(|scope| token(&[scope]))),
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_needed_is_said_of_every_operation_and_of_nothing_else() {
+        let document = complete(routes().split_for_parts().1).expect("each has a row");
+        let methods = |item: &utoipa::openapi::PathItem| {
+            let all = [&item.get, &item.put, &item.post, &item.delete, &item.patch];
+            all.into_iter().flatten().count()
+        };
+        let operations: usize = document.paths.paths.values().map(methods).sum();
+        assert_eq!(operations, needs::TABLE.len(), "there are rows of what is no operation");
+    }
 }

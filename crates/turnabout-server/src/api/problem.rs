@@ -18,6 +18,7 @@ impl Problem {
             code,
             detail: detail.into(),
             field: None,
+            scope: None,
             error_code: None,
             error_message: None,
             retry_after: None,

@@ -60,7 +60,6 @@ pub(super) async fn change(
     Name(queue): Name<String>,
     Body(change): Body<QueueChange>,
 ) -> Result<Json<QueueSet>, Problem> {
-    caller.operator()?;
     let note = audit::checked(change.note.clone())?;
     let before = app.jobs.settings().await?.queue(&queue);
     let set = app.jobs.queue(&queue);

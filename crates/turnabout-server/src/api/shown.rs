@@ -6,12 +6,18 @@ use turnabout::{Job, State};
 
 use super::caller::Caller;
 use super::types::{BriefView, JobView, null};
-use crate::auth::Role;
+use crate::auth::{Role, Scope};
 
 impl Caller {
     /// A job, as this caller sees it.
     pub(super) fn shown(&self, job: Job) -> JobView {
         let mut view = JobView::from(job);
+        if !self.rights.has(Scope::Read) {
+            view.args = null();
+            view.result = None;
+            view.meta.clear();
+            plain(&mut view.brief);
+        }
         match &self.role {
             Role::Admin | Role::Operator | Role::Viewer | Role::Group(_) => {}
             Role::Owner { .. } => view.args = null(),

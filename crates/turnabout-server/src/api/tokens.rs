@@ -12,7 +12,7 @@ use super::extract::Body;
 use super::minting::LONGEST;
 use super::state::App;
 use super::types::{Code, MintRequest, MintedView, Problem};
-use crate::auth::{Grant, Role};
+use crate::auth::{Grant, Role, Scope};
 
 /// How long a token lives unless said otherwise.
 const LIFETIME: Duration = Duration::from_mins(15);
@@ -31,6 +31,9 @@ pub(super) async fn mint(
     Body(request): Body<MintRequest>,
 ) -> Result<(StatusCode, Json<MintedView>), Problem> {
     may_mint(&caller)?;
+    if request.cancel {
+        caller.needs(Scope::Cancel)?;
+    }
     let lifetime = lifetime(request.lifetime.as_deref())?;
     let (group, owner) = caller.place(request.group, request.owner)?;
     if let Some(group) = &group {
@@ -81,27 +84,32 @@ pub(super) async fn mint(
 #[utoipa::path(post, path = "/api/v1/tokens/rotate", tag = "tokens", operation_id = "rotateTokens",
     responses((status = 204, description = "No token that was minted before is valid any longer")))]
 pub(super) async fn rotate(State(app): State<App>, caller: Caller) -> Result<StatusCode, Problem> {
-    caller.admin()?;
     app.minting.rotate(&app).await?;
     app.note(caller.deed("rotate-tokens")).await;
     tracing::info!(by = caller.name, "all minted tokens were revoked");
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A token that comes with a submit: for this job alone, to look and to cancel.
-pub(super) fn for_job(job: turnabout::JobId, group: Option<&str>, owner: Option<&str>) -> (Grant, Duration) {
+/// A token that comes with a submit: for this job alone, to look, and to cancel if the caller may.
+pub(super) fn for_job(
+    caller: &Caller,
+    job: turnabout::JobId,
+    group: Option<&str>,
+    owner: Option<&str>,
+) -> (Grant, Duration) {
     let grant = Grant {
         jobs: vec![job],
         group: group.map(ToOwned::to_owned),
         owner: owner.map(ToOwned::to_owned),
-        cancel: true,
+        cancel: caller.rights.has(Scope::Cancel),
         exp: 0,
     };
     (grant, LIFETIME)
 }
 
-/// An error unless the caller may hand out tokens.
+/// An error unless the caller may hand out tokens, which let others look.
 pub(super) fn may_mint(caller: &Caller) -> Result<(), Problem> {
+    caller.needs(Scope::Read)?;
     match &caller.role {
         Role::Admin | Role::Group(_) => Ok(()),
         _ => Err(Problem::new(

@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use serde::Deserialize;
 
-use super::{Holder, Role};
+use super::{Holder, Rights, Role, Scope};
 
 /// A shorter secret could be guessed.
 const MIN_SECRET: usize = 32;
@@ -57,6 +57,9 @@ struct Claims {
     group: Option<String>,
     owner: Option<String>,
     sub: Option<String>,
+    scopes: Option<Vec<Scope>>,
+    tasks: Option<Vec<String>>,
+    queues: Option<Vec<String>>,
     exp: i64,
 }
 
@@ -111,6 +114,7 @@ impl Jwt {
         let name = claims.sub.unwrap_or_else(|| claims.role.clone());
         match Role::from_parts(&claims.role, claims.group, claims.owner) {
             Ok(role) => Some(Holder {
+                rights: Rights::narrowed(&role, claims.scopes.as_deref(), claims.tasks, claims.queues).into(),
                 until: jiff::Timestamp::from_second(claims.exp.saturating_add(LEEWAY.cast_signed())).ok(),
                 ..Holder::new("jwt", name, role)
             }),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 
-use super::Grant;
+use super::{Grant, Scope};
 use crate::api::WEBHOOK_GROUP as GROUP;
 
 /// Whose jobs a caller sees, and what else they may do.
@@ -39,6 +39,18 @@ impl Role {
             Self::Group(_) => "group",
             Self::Owner { .. } => "owner",
             Self::Browser(_) => "browser",
+        }
+    }
+
+    /// What it lets one do, unless a token says less.
+    pub(crate) fn scopes(&self) -> Vec<Scope> {
+        match self {
+            Self::Admin => Scope::ALL.to_vec(),
+            Self::Operator => Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin).collect(),
+            Self::Viewer => vec![Scope::Read, Scope::Metrics],
+            Self::Group(_) | Self::Owner { .. } => vec![Scope::Read, Scope::Submit, Scope::Cancel],
+            Self::Browser(grant) if grant.cancel => vec![Scope::Read, Scope::Cancel],
+            Self::Browser(_) => vec![Scope::Read],
         }
     }
 

@@ -4,11 +4,12 @@
 
 use std::fmt::Write as _;
 
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use uuid::Uuid;
 
-use super::{Holder, Role};
+use super::Holder;
 
 /// How our tokens begin, so that people and programs that look for leaked secrets recognise them.
 const PREFIX: &str = "turnabout_";
@@ -22,11 +23,16 @@ pub(crate) struct StaticToken {
 }
 
 impl StaticToken {
-    pub(crate) fn new(name: impl Into<String>, hash: impl Into<String>, role: Role) -> Self {
+    pub(crate) fn new(holder: Holder, hash: impl Into<String>) -> Self {
         Self {
-            holder: Holder::new("token", name, role),
+            holder,
             hash: hash.into(),
         }
+    }
+
+    /// Its name, and when it ends.
+    pub(super) fn end(&self) -> Option<(&str, Timestamp)> {
+        Some((&self.holder.name, self.holder.until?))
     }
 }
 
@@ -61,6 +67,7 @@ pub(super) fn find(tokens: &[StaticToken], token: &str) -> Option<Holder> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::Role;
 
     #[test]
     fn a_token_is_found_by_its_hash() {
@@ -68,8 +75,11 @@ mod tests {
         assert_ne!(first, second);
         assert!(first.len() > 60 && first.starts_with(PREFIX));
         let tokens = [
-            StaticToken::new("one", hash(&first), Role::Admin),
-            StaticToken::new("two", hash(&second), Role::Group("acme".to_owned())),
+            StaticToken::new(Holder::new("token", "one", Role::Admin), hash(&first)),
+            StaticToken::new(
+                Holder::new("token", "two", Role::Group("acme".to_owned())),
+                hash(&second),
+            ),
         ];
         assert_eq!(find(&tokens, &second).expect("known").name, "two");
         assert_eq!(find(&tokens, &first).expect("known").role, Role::Admin);

@@ -9,17 +9,18 @@ use super::kinds::JwtSigned;
 use super::{Api, Config, Token};
 use crate::api::types::Links;
 use crate::api::{ApiSettings, On, Webhook};
-use crate::auth::{JwtAlgorithm, JwtSettings, Limit, MIN_KEY, Role, SigningSettings, StaticToken};
+use crate::auth::{Holder, JwtAlgorithm, JwtSettings, Limit, MIN_KEY, Rights, Role, SigningSettings, StaticToken};
 use crate::tasks::{Checks, Shown};
 
 impl Config {
     /// How the API is served, to whom, and within which limits. What is known about tasks is not said here.
     pub(crate) fn api_settings(&self) -> anyhow::Result<ApiSettings> {
         let api = &self.api;
-        let tokens = self.tokens.iter().map(|(name, token)| static_token(name, token));
+        let tokens = self.tokens.iter().map(|(name, token)| static_tokens(name, token));
+        let tokens = tokens.collect::<anyhow::Result<Vec<_>>>()?;
         Ok(ApiSettings {
             address: api.address,
-            tokens: tokens.collect::<anyhow::Result<_>>()?,
+            tokens: tokens.concat(),
             jwt: jwt(api),
             signing: signing(api)?,
             rate: Limit {
@@ -143,10 +144,26 @@ fn salt(hook: &super::Webhook) -> [u8; 32] {
     })
 }
 
-fn static_token(name: &str, token: &Token) -> anyhow::Result<StaticToken> {
-    let role = Role::from_parts(&token.role, token.group.clone(), token.owner.clone());
-    let role = role.with_context(|| format!("the token `{name}`"))?;
-    Ok(StaticToken::new(name, &token.hash, role))
+/// One for each hash, all of one name.
+fn static_tokens(name: &str, token: &Token) -> anyhow::Result<Vec<StaticToken>> {
+    let (role, rights) = allowed(token).with_context(|| format!("the token `{name}`"))?;
+    let mut holder = Holder::new("token", name, role);
+    holder.rights = rights.into();
+    holder.until = token.expires;
+    let hashes = token.hash.0.iter();
+    Ok(hashes.map(|hash| StaticToken::new(holder.clone(), hash)).collect())
+}
+
+/// What a token allows.
+pub(super) fn allowed(token: &Token) -> anyhow::Result<(Role, Rights)> {
+    let role = Role::from_parts(&token.role, token.group.clone(), token.owner.clone())?;
+    let rights = Rights::configured(
+        &role,
+        token.scopes.as_deref(),
+        token.tasks.as_ref(),
+        token.queues.as_ref(),
+    )?;
+    Ok((role, rights))
 }
 
 fn jwt(api: &Api) -> Option<JwtSettings> {

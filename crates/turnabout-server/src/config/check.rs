@@ -3,7 +3,6 @@
 use super::trouble::{Origin, Trouble};
 use super::value::Inherit;
 use super::{Config, Task};
-use crate::auth::Role;
 use crate::tasks::template::Template;
 
 /// Settings of a task that only make sense for a program, and those only for a URL.
@@ -61,12 +60,15 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
         }
     }
     for (name, token) in &config.tokens {
-        let hex = token.hash.strip_prefix("sha256:").unwrap_or_default();
-        if hex.len() != 64 || !hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        let is_hash = |hash: &String| {
+            let hex = hash.strip_prefix("sha256:").unwrap_or_default();
+            hex.len() == 64 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        if token.hash.0.is_empty() || !token.hash.0.iter().all(is_hash) {
             let message = "`hash` is not the hash of a token; `turnabout token` makes one".to_owned();
             complain(&format!("tokens.{name}"), message);
         }
-        if let Err(error) = Role::from_parts(&token.role, token.group.clone(), token.owner.clone()) {
+        if let Err(error) = super::access::allowed(token) {
             complain(&format!("tokens.{name}"), error.to_string());
         }
     }

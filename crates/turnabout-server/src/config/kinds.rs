@@ -58,6 +58,32 @@ impl Written for Secrets {
     }
 }
 
+/// Hashes of tokens: one, or several while a token is replaced.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hashes(pub(crate) Vec<String>);
+
+impl Written for Hashes {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        let Some(list) = value.as_array() else {
+            return String::from_toml(value).map(|hash| Self(vec![hash]));
+        };
+        let hashes = list.iter().map(|item| String::from_toml(item.get_ref()));
+        hashes.collect::<Result<_, _>>().map(Self)
+    }
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        Vec::from_text(text).map(Self)
+    }
+
+    fn to_toml(&self) -> Option<String> {
+        match self.0.as_slice() {
+            [] => Some(quoted("")),
+            [hash] => hash.to_toml(),
+            hashes => hashes.to_vec().to_toml(),
+        }
+    }
+}
+
 /// Where the jobs are. Its password is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct StoreUrl(pub(crate) String);

@@ -9,7 +9,8 @@ use turnabout::group::Rate;
 use turnabout::{Fairness, Missed, Overlap, Priority};
 
 use super::kinds::{
-    ExitCodes, JwtSigned, LogFormat, Migrate, ResultFrom, Scheme, Secret, Secrets, Size, Statuses, Stdin, StoreUrl,
+    ExitCodes, Hashes, JwtSigned, LogFormat, Migrate, ResultFrom, Scheme, Secret, Secrets, Size, Statuses, Stdin,
+    StoreUrl,
 };
 use super::section::section;
 use super::value::Inherit;
@@ -148,7 +149,7 @@ section! {
         shutdown: Duration = Duration::from_secs(10);
         /// Accept JWTs whose signature this key confirms: a file with the secret (HS256), or with the public key as PEM
         /// (`EdDSA`). They have to say when they end (exp) and a role: admin, operator, viewer, group or owner, with
-        /// `group` and `owner`.
+        /// `group` and `owner`. Lists `scopes`, `tasks` and `queues` narrow it, as those of a token do.
         jwt_key_file: Option<String> = None, like "\"/etc/turnabout/jwt.pem\"", live true;
         /// How they are signed: "HS256" or `"EdDSA"`.
         jwt_algorithm: JwtSigned = JwtSigned::Hs256, live true;
@@ -169,8 +170,9 @@ section! {
 section! {
     /// A token for the API. `turnabout token` makes one, and prints what to write here.
     Token {
-        /// The token's hash.
-        hash: String = String::new(),
+        /// The token's hash. To replace a token without a gap, write the hashes of both in a list, give the new one to all who use it,
+        /// and then remove the old one's.
+        hash: Hashes = Hashes::default(),
             like "\"sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"", live true;
         /// What it allows: "admin" (everything), "operator" (everything but tokens and ending the server), "viewer" (to see
         /// everything, to change nothing), "group" (the jobs of one group) or "owner" (those of one owner in it).
@@ -179,6 +181,17 @@ section! {
         group: Option<String> = None, like "\"acme\"", live true;
         /// The owner that it is for.
         owner: Option<String> = None, like "\"ada\"", live true;
+        /// It is good until then: for ever unless given. From two weeks before, the log at the start and `turnabout doctor` say so.
+        expires: Option<Timestamp> = None, like "\"2027-01-31T00:00:00Z\"", live true;
+        /// Only so much of what its role allows: "read" (look), "submit" (submit, restart and change jobs; change schedules),
+        /// "cancel" (cancel and delete jobs), "operate" (change what is set for groups, tasks, queues and executors),
+        /// "metrics" (/metrics), "admin" (revoke minted tokens, end the server). All of its role unless given.
+        scopes: Option<Vec<String>> = None, like "[\"submit\", \"read\"]", live true;
+        /// Only jobs of these tasks may be submitted, restarted or changed with it; a `*` at the end stands for any ending. Such
+        /// a token changes no schedules.
+        tasks: Option<Vec<String>> = None, like "[\"mail\", \"report:*\"]", live true;
+        /// Only to these queues. If there is one, jobs go there unless they say otherwise; if there are more, they have to say.
+        queues: Option<Vec<String>> = None, like "[\"default\"]", live true;
     }
 }
 

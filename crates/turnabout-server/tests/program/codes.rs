@@ -104,6 +104,7 @@ pub(crate) fn every_code_of_a_problem_is_met(place: &Place) {
     let [chief, acme] = ["chief", "acme"].map(|name| nobody.with_token(name));
     codes.meet(nobody.get(jobs), 401, "unauthorized");
     codes.meet(acme.get("/api/v1/running"), 403, "forbidden");
+    codes.meet(acme.get("/metrics"), 403, "missing-scope");
     let answers = (0..10).map(|_| acme.get("/api/v1/running"));
     let limited = answers.into_iter().find(|answer| answer.status == 429);
     codes.meet(limited.expect("a limit"), 429, "rate-limited");

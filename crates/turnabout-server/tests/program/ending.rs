@@ -94,7 +94,7 @@ pub(crate) fn b32_an_executor_without_the_api_is_ended_over_http_with_a_token(pl
     let path = "/api/v1/shutdownAndExit";
     anyone.post(path, &Value::Null).problem(401, "unauthorized");
     let group = Caller::of(&server).with_token("acme");
-    group.post(path, &Value::Null).problem(403, "forbidden");
+    group.post(path, &Value::Null).problem(403, "missing-scope");
     let boss = Caller::of(&server).with_token("boss");
     assert_eq!(boss.post(path, &Value::Null).status, 202);
     wait_for(&server.log, "waits for what still runs");

@@ -375,13 +375,13 @@ pub(crate) fn only_an_administrator_sees_tasks_and_changes_what_is_set(place: &P
         for group in ["acme", "blue", "never"] {
             caller
                 .patch(&format!("/api/v1/groups/{group}"), &change)
-                .problem(403, "forbidden");
+                .problem(403, "missing-scope");
         }
         for task in ["x", "never"] {
             caller.get(&format!("/api/v1/tasks/{task}")).problem(403, "forbidden");
             caller
                 .patch(&format!("/api/v1/tasks/{task}"), &json!({ "paused": true }))
-                .problem(403, "forbidden");
+                .problem(403, "missing-scope");
         }
         caller.get("/api/v1/tasks").problem(403, "forbidden");
     }

@@ -165,7 +165,12 @@ pub(crate) fn minted_tokens_do_nothing_beyond_their_jobs(place: &Place) {
             } else {
                 "{}"
             };
-            browser.call(&method, &path, &[], body).problem(403, "forbidden");
+            let code = if path.ends_with("/cancel") {
+                "missing-scope"
+            } else {
+                "forbidden"
+            };
+            browser.call(&method, &path, &[], body).problem(403, code);
         }
     }
     for id in all {
@@ -180,7 +185,7 @@ pub(crate) fn minted_tokens_do_nothing_beyond_their_jobs(place: &Place) {
     let reads = nobody.with_token(&tokens[2].0);
     reads
         .post(&format!("/api/v1/jobs/{hers}/cancel"), &Value::Null)
-        .problem(403, "forbidden");
+        .problem(403, "missing-scope");
     let cancels = nobody.with_token(&tokens[1].0);
     cancels
         .post(&format!("/api/v1/jobs/{his}/cancel"), &Value::Null)
@@ -215,7 +220,7 @@ pub(crate) fn minted_tokens_end_and_are_revoked_with_their_streams(place: &Place
     let mut events = browser.events("", None);
     while events.next().expect("an event").name != "ready" {}
     acme.post("/api/v1/tokens/rotate", &Value::Null)
-        .problem(403, "forbidden");
+        .problem(403, "missing-scope");
     chief.post("/api/v1/tokens/rotate", &Value::Null).with(204);
     browser.get(&path).problem(401, "unauthorized");
     while events.next().is_some() {}

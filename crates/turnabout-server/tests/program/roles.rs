@@ -169,7 +169,11 @@ pub(crate) fn a_group_sees_and_changes_nothing_of_another_and_neither_does_an_ow
         ("GET", "/metrics"),
     ] {
         for caller in [&acme, &ada] {
-            caller.call(method, path, &[], "").problem(403, "forbidden");
+            let code = match path {
+                "/api/v1/executors" | "/api/v1/running" => "forbidden",
+                _ => "missing-scope",
+            };
+            caller.call(method, path, &[], "").problem(403, code);
         }
     }
 
@@ -220,7 +224,7 @@ pub(crate) fn an_operator_does_all_but_tokens_and_the_end_and_a_viewer_changes_n
     assert_eq!(viewer.get(&format!("/api/v1/jobs/{id}")).with(200)["state"], "waiting");
     viewer
         .call("DELETE", &format!("/api/v1/jobs/{id}"), &[], "")
-        .problem(403, "forbidden");
+        .problem(403, "missing-scope");
     let paused = operator
         .patch("/api/v1/groups/acme", &json!({ "paused": true }))
         .with(200);

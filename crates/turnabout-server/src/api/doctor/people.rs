@@ -23,6 +23,27 @@ pub(super) fn look(facts: &Facts, findings: &mut Vec<Finding>) {
     findings.extend(failing(facts));
     findings.extend(growing(facts));
     findings.extend(noisy(facts));
+    findings.extend(ending(facts));
+}
+
+/// Tokens of this server that end soon, or have ended.
+fn ending(facts: &Facts) -> Option<Finding> {
+    let (name, end) = facts.ending.iter().min_by_key(|(_, end)| **end)?;
+    let (severity, what) = if *end <= facts.now {
+        (Severity::Warning, "has ended: who uses it is refused")
+    } else {
+        (Severity::Notice, "ends soon")
+    };
+    let all = facts.ending.iter().map(|(name, end)| format!("`{name}` ends at {end}"));
+    Some(found(
+        severity,
+        "token-ends",
+        format!("the token `{name}` {what}"),
+        all.take(5).collect::<Vec<_>>().join(", "),
+        "turnabout token makes a new one: put its hash beside the old one, give it to all who use the token, then set `expires` anew \
+         and remove the old hash"
+            .to_owned(),
+    ))
 }
 
 /// Groups that have been waiting for longer than a rotation, and those who have what they lack.

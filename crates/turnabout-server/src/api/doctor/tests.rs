@@ -42,6 +42,7 @@ async fn good_day() -> (Facts, ExecutorHandle) {
         health: Some(handle.health()),
         overdue: None,
         refused: None,
+        ending: std::collections::BTreeMap::new(),
     };
     (facts, handle)
 }

@@ -18,6 +18,7 @@ use super::super::state::App;
 use super::super::types::{BulkOutcome, BulkRequest, BulkVerb, Code, ListQuery, OperationView, Problem};
 use super::list::{narrow, parse_ids};
 use super::submit::duration;
+use crate::auth::Scope;
 
 /// So many jobs are changed by one call, about.
 const CHANGED: u32 = 10_000;
@@ -40,6 +41,7 @@ pub(in super::super) async fn bulk(
     Body(request): Body<BulkRequest>,
 ) -> Result<Response, Problem> {
     let bulk = check(&request)?;
+    may(&caller, &request)?;
     if let (Some(task), Some(args)) = (&request.filter.task, &request.args) {
         caller.may_submit(task)?;
         let refused = app.live().checks.check(task, args.get());
@@ -70,6 +72,22 @@ pub(in super::super) async fn bulk(
         app.note(deed).await;
     }
     Ok(Json(outcome).into_response())
+}
+
+/// An error unless the caller's token is for this, whatever jobs are found.
+fn may(caller: &Caller, request: &BulkRequest) -> Result<(), Problem> {
+    if matches!(request.action, BulkVerb::Cancel | BulkVerb::Delete) {
+        return caller.needs(Scope::Cancel);
+    }
+    caller.needs(Scope::Submit)?;
+    // All but one are many.
+    let named = |text: &'_ Option<String>| text.clone().filter(|text| !text.starts_with('!'));
+    let (task, queue) = (named(&request.filter.task), named(&request.filter.queue));
+    caller.reaches(task.as_deref(), queue.as_deref())?;
+    match &request.queue {
+        Some(to) => caller.reaches(task.as_deref(), Some(to)),
+        None => Ok(()),
+    }
 }
 
 /// What jobs are given, for the audit log. Arguments may be large, and nobody else's business.

@@ -21,6 +21,7 @@ use super::super::types::{
     BatchOutcome, BatchRequest, Code, ItemOutcome, JobView, Problem, SubmitRequest, SubmittedToken, SubmittedView,
 };
 use crate::api::{WEBHOOK_GROUP, WEBHOOK_TASK};
+use crate::auth::Scope;
 use crate::traces;
 
 /// A batch holds no more jobs.
@@ -74,7 +75,7 @@ async fn stored(app: &App, caller: &Caller, headers: &HeaderMap, ids: &[JobId]) 
             .map(str::trim)
             .any(|wish| wish.eq_ignore_ascii_case("return=minimal"))
     });
-    if minimal {
+    if minimal || !caller.rights.has(Scope::Read) {
         return HashMap::new();
     }
     let jobs = app.jobs.get_many(ids).await.unwrap_or_default().into_iter();
@@ -102,7 +103,7 @@ impl Wanted {
                 return Ok(SubmittedToken::default());
             }
         }
-        let (grant, lifetime) = tokens::for_job(submitted.id, group.as_deref(), owner.as_deref());
+        let (grant, lifetime) = tokens::for_job(caller, submitted.id, group.as_deref(), owner.as_deref());
         let (token, expires) = app.minting.signer(app).await?.sign(grant, lifetime)?;
         Ok(SubmittedToken {
             token: Some(token),
@@ -268,6 +269,7 @@ fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRe
         .span
         .in_scope(|| traces::note(&mut request.meta, traced.parent.as_deref()));
     caller.may_submit(&request.task)?;
+    let queue = caller.queue(&request.task, request.queue)?;
     if request.token {
         tokens::may_mint(caller)?;
     }
@@ -320,7 +322,7 @@ fn submission(app: &App, caller: &Caller, traced: &Traced, mut request: SubmitRe
         };
         submission = submission.rate(key, rate.rate);
     }
-    if let Some(queue) = request.queue {
+    if let Some(queue) = queue {
         submission = submission.queue(queue);
     }
     if let Some(priority) = request.priority {

@@ -4,13 +4,21 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::auth::Scope;
+
 /// Who asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Me {
     /// What the token is called.
     pub(crate) name: String,
-    /// What it allows: `admin`, `operator`, `viewer`, `group` or `owner`.
+    /// What it can allow: `admin`, `operator`, `viewer`, `group` or `owner`.
     pub(crate) role: String,
+    /// What it allows of that.
+    pub(crate) scopes: Vec<Scope>,
+    /// The only tasks that it may submit: names, or beginnings of names with a `*`. None: all.
+    pub(crate) tasks: Option<Vec<String>>,
+    /// The only queues that it may submit to. None: all.
+    pub(crate) queues: Option<Vec<String>>,
     /// The only group that they see, if not all.
     pub(crate) group: Option<String>,
     /// The only owner that they see, if not all.

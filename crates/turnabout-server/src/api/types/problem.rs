@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::auth::Scope;
+
 /// Defines the codes: one list gives the name, the status and the title.
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $status:literal $word:literal $title:literal),+ $(,)?) => {
@@ -32,8 +34,10 @@ codes! {
     Invalid = 400 "invalid" "The request is not valid",
     /// No token, or one that is not known or has expired.
     Unauthorized = 401 "unauthorized" "A valid token is needed",
-    /// The token's role does not allow this.
+    /// What the token is for does not include this.
     Forbidden = 403 "forbidden" "The token does not allow this",
+    /// The token lacks a scope; `scope` says which.
+    MissingScope = 403 "missing-scope" "The token lacks a scope",
     /// The Host header names another machine: perhaps a web page that tries to reach this one.
     WrongHost = 421 "wrong-host" "The request was meant for another host",
     /// There is no such job (or not for this caller).
@@ -99,6 +103,9 @@ pub(crate) struct Problem {
     /// The part of the request that is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) field: Option<String>,
+    /// The scope that the token lacks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) scope: Option<Scope>,
     /// What its task calls the error, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error_code: Option<String>,

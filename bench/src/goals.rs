@@ -56,6 +56,7 @@ fn goals(ours: &[Line], all: &[Value]) -> Vec<(&'static str, Option<f64>, Wanted
     let none = || json!({});
     let one_call = || json!({ "calls": 1 });
     let names = || json!({ "names": 100_000 });
+    let waiting = || json!({ "waiting": 1_000_000 });
     let at_rest = || json!({ "apart_ms": 10 });
     // By 4, 8 or 16 executors with four slots each, the worst of them, against one, with a network between.
     let far = |round_trip: u64, job: u64| {
@@ -232,6 +233,36 @@ fn goals(ours: &[Line], all: &[Value]) -> Vec<(&'static str, Option<f64>, Wanted
         (
             "start p50, the same in a paused group / none, SQLite",
             quotient(ours, "sqlite", "unknown", &names(), ["paused_p50_ms", "alone_p50_ms"]),
+            Below(1.5),
+        ),
+        (
+            "start p50, 1,000,000 jobs of a paused task wait / none, PostgreSQL",
+            quotient(ours, "postgres", "limited", &waiting(), ["paused_p50_ms", "alone_p50_ms"]),
+            Below(1.5),
+        ),
+        (
+            "start p50, 1,000,000 jobs of a task at its limit wait / none, PostgreSQL",
+            quotient(ours, "postgres", "limited", &waiting(), ["limited_p50_ms", "alone_p50_ms"]),
+            Below(1.5),
+        ),
+        (
+            "start p50, 1,000,000 jobs of a task over its rate wait / none, PostgreSQL",
+            quotient(ours, "postgres", "limited", &waiting(), ["rated_p50_ms", "alone_p50_ms"]),
+            Below(1.5),
+        ),
+        (
+            "start p50, 1,000,000 jobs of a paused task wait / none, SQLite",
+            quotient(ours, "sqlite", "limited", &waiting(), ["paused_p50_ms", "alone_p50_ms"]),
+            Below(1.5),
+        ),
+        (
+            "start p50, 1,000,000 jobs of a task at its limit wait / none, SQLite",
+            quotient(ours, "sqlite", "limited", &waiting(), ["limited_p50_ms", "alone_p50_ms"]),
+            Below(1.5),
+        ),
+        (
+            "start p50, 1,000,000 jobs of a task over its rate wait / none, SQLite",
+            quotient(ours, "sqlite", "limited", &waiting(), ["rated_p50_ms", "alone_p50_ms"]),
             Below(1.5),
         ),
         (

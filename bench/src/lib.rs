@@ -37,7 +37,7 @@ use options::{Options, Scenario, Tool};
 use place::{Place, Store};
 use report::Report;
 use scenario::{
-    asleep, cost, drain, flood, idle, latency, life, memory, network, schedules, steady, submit, telling, unknown,
+    asleep, cost, drain, flood, idle, latency, life, limited, memory, network, schedules, steady, submit, telling, unknown,
 };
 
 /// Runs the command.
@@ -117,6 +117,11 @@ async fn round(options: &Options, store: Store, repeat: u32, report: &mut Report
             Scenario::Unknown => {
                 let apart = Duration::from_millis(options.apart.first().copied().unwrap_or(10));
                 let measured = unknown::run(&place, sizes.latency, sizes.unknown, apart).await?;
+                report.add(measured, repeat)?;
+            }
+            Scenario::Limited => {
+                let apart = Duration::from_millis(options.apart.first().copied().unwrap_or(10));
+                let measured = limited::run(&place, sizes.latency, sizes.limited, apart).await?;
                 report.add(measured, repeat)?;
             }
             // What follows is about a server that many share.

@@ -112,6 +112,7 @@ pub(crate) enum Scenario {
     Memory,
     Schedules,
     Unknown,
+    Limited,
     Network,
     Asleep,
     Life,
@@ -129,6 +130,8 @@ pub(crate) struct Sizes {
     pub(crate) schedules: u64,
     /// Names of tasks that nobody knows.
     pub(crate) unknown: u64,
+    /// Jobs that wait and may not run.
+    pub(crate) limited: u64,
 }
 
 impl Options {
@@ -168,6 +171,7 @@ impl Options {
             memory: size(1_000_000, 20_000),
             schedules: size(100_000, 1_000),
             unknown: if self.quick { 2_000 } else { 100_000 },
+            limited: size(1_000_000, 2_000),
         }
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod flood;
 pub(crate) mod idle;
 pub(crate) mod latency;
 pub(crate) mod life;
+pub(crate) mod limited;
 pub(crate) mod memory;
 pub(crate) mod network;
 mod proxy;

@@ -177,7 +177,7 @@ impl Notes {
     }
 }
 
-async fn work(cx: Context<Arc<Notes>>, work: Work) -> TaskResult<()> {
+pub(crate) async fn work(cx: Context<Arc<Notes>>, work: Work) -> TaskResult<()> {
     let notes = cx.state();
     let start = notes.note_start(work.n);
     if notes.length != Length::Nothing {

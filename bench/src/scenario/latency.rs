@@ -12,7 +12,7 @@ use crate::report::{Measured, millis, percentile};
 use crate::work::{Length, Notes, Work, execute, group, idle, stop};
 
 const SLOTS: u32 = 4;
-const GROUPS: u64 = 100;
+pub(super) const GROUPS: u64 = 100;
 /// These do not count: connections are made, statements prepared.
 const FIRST: u64 = 10;
 

@@ -173,6 +173,12 @@ async function cost(server) {
   const streams = asked.filter((url) => url.includes("/events"));
   const requests = asked.filter((url) => !url.includes("/events"));
   tell("a page beside a flood asks", `${(requests.length / HABITS).toFixed(1)} times a second`);
+  for (const url of new Set(requests)) {
+    const begin = performance.now();
+    for (let n = 0; n < LOOKS; n++) await fetch(url).then((response) => response.arrayBuffer());
+    const often = requests.filter((other) => other === url).length / HABITS;
+    tell(`  ${new URL(url).pathname}${new URL(url).search}`, `${often.toFixed(2)} a second, ${ms((performance.now() - begin) / LOOKS)} each`);
+  }
   const rate = async (readers) => {
     const stop = new AbortController();
     const reader = async (number) => {

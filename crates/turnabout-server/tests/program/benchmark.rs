@@ -73,6 +73,7 @@ pub(crate) fn every_scenario_of_the_benchmark_gives_results_and_a_table(place: &
         "flood",
         "telling",
         "unknown",
+        "limited",
         "cost",
         "idle",
         "memory",

@@ -237,17 +237,35 @@ fn goals(ours: &[Line], all: &[Value]) -> Vec<(&'static str, Option<f64>, Wanted
         ),
         (
             "start p50, 1,000,000 jobs of a paused task wait / none, PostgreSQL",
-            quotient(ours, "postgres", "limited", &waiting(), ["paused_p50_ms", "alone_p50_ms"]),
+            quotient(
+                ours,
+                "postgres",
+                "limited",
+                &waiting(),
+                ["paused_p50_ms", "alone_p50_ms"],
+            ),
             Below(1.5),
         ),
         (
             "start p50, 1,000,000 jobs of a task at its limit wait / none, PostgreSQL",
-            quotient(ours, "postgres", "limited", &waiting(), ["limited_p50_ms", "alone_p50_ms"]),
+            quotient(
+                ours,
+                "postgres",
+                "limited",
+                &waiting(),
+                ["limited_p50_ms", "alone_p50_ms"],
+            ),
             Below(1.5),
         ),
         (
             "start p50, 1,000,000 jobs of a task over its rate wait / none, PostgreSQL",
-            quotient(ours, "postgres", "limited", &waiting(), ["rated_p50_ms", "alone_p50_ms"]),
+            quotient(
+                ours,
+                "postgres",
+                "limited",
+                &waiting(),
+                ["rated_p50_ms", "alone_p50_ms"],
+            ),
             Below(1.5),
         ),
         (
@@ -257,7 +275,13 @@ fn goals(ours: &[Line], all: &[Value]) -> Vec<(&'static str, Option<f64>, Wanted
         ),
         (
             "start p50, 1,000,000 jobs of a task at its limit wait / none, SQLite",
-            quotient(ours, "sqlite", "limited", &waiting(), ["limited_p50_ms", "alone_p50_ms"]),
+            quotient(
+                ours,
+                "sqlite",
+                "limited",
+                &waiting(),
+                ["limited_p50_ms", "alone_p50_ms"],
+            ),
             Below(1.5),
         ),
         (

@@ -37,7 +37,8 @@ use options::{Options, Scenario, Tool};
 use place::{Place, Store};
 use report::Report;
 use scenario::{
-    asleep, cost, drain, flood, idle, latency, life, limited, memory, network, schedules, steady, submit, telling, unknown,
+    asleep, cost, drain, flood, idle, latency, life, limited, memory, network, schedules, steady, submit, telling,
+    unknown,
 };
 
 /// Runs the command.

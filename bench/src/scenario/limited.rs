@@ -36,12 +36,11 @@ pub(crate) async fn run(place: &Place, jobs: u64, waiting: u64, apart: Duration)
     let open = place.open(History::Kept).await?;
     let each = FIRST + jobs;
     let notes = Notes::new(4 * each, Length::Nothing);
-    let executor = Executor::new(&open.jobs).state(Arc::clone(&notes)).task(work).task(held);
-    let executor = executor
-        .slots(SLOTS)
-        .start()
-        .await
-        .context("starting the executor")?;
+    let executor = Executor::new(&open.jobs)
+        .state(Arc::clone(&notes))
+        .task(work)
+        .task(held);
+    let executor = executor.slots(SLOTS).start().await.context("starting the executor")?;
     idle(&executor).await;
     let limits = || open.jobs.task_limits(Held::NAME);
     let mut measured = Measured::new("limited", place.store)

@@ -4,6 +4,7 @@
 //   scripts/measure-dashboard [sqlite | postgres]
 
 import { execFileSync } from "node:child_process";
+import { setMaxListeners } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Place } from "./place.mjs";
@@ -181,6 +182,7 @@ async function cost(server) {
   }
   const rate = async (readers) => {
     const stop = new AbortController();
+    setMaxListeners(0, stop.signal);
     const reader = async (number) => {
       if (streams[0]) {
         void fetch(streams[0], { signal: stop.signal }).then(async (response) => {

@@ -38,6 +38,8 @@ mod keys;
 mod limits;
 #[path = "program/line.rs"]
 mod line;
+#[path = "program/matrix.rs"]
+mod matrix;
 #[path = "program/minted.rs"]
 mod minted;
 #[path = "program/mistakes.rs"]
@@ -163,6 +165,7 @@ on_both_stores! {
     scopes::a_token_does_what_its_scopes_say_and_no_more_than_its_role,
     scopes::a_token_submits_only_its_tasks_to_its_queues,
     scopes::a_token_ends_and_is_replaced_without_a_gap,
+    matrix::everyone_does_what_the_table_says_and_nothing_else,
     minted::minted_tokens_do_nothing_beyond_their_jobs,
     minted::minted_tokens_end_and_are_revoked_with_their_streams,
     minted::a_submit_returns_a_token_for_its_job,

@@ -3,6 +3,7 @@
 //! On loopback nobody needs a token, unless some are configured; on any other address the server does not start
 //! without them. What a role may see is in `role.rs`, what a request must show in `api/guard.rs`.
 
+mod jwks;
 mod jwt;
 mod limit;
 pub(crate) mod minted;
@@ -11,7 +12,7 @@ mod scope;
 mod signing;
 mod token;
 
-pub(crate) use jwt::{Jwt, JwtAlgorithm, JwtSettings};
+pub(crate) use jwt::{Jwt, JwtAlgorithm, JwtKeys, JwtSettings};
 pub(crate) use limit::{Limit, Limiter};
 pub(crate) use minted::{Grant, Minted};
 pub(crate) use role::Role;

@@ -1,17 +1,18 @@
-//! Tokens that someone else makes: JWTs, signed with HS256 or `EdDSA`.
+//! Tokens that someone else makes: JWTs, signed with one key, or with one of a set (`jwks.rs`).
 //!
-//! The algorithm is the configured one, whatever a token says; without an end (`exp`) none is accepted.
+//! The algorithm is that of the key, whatever a token says; without an end (`exp`) none is accepted.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde::Deserialize;
 
+use super::jwks::{self, Key};
 use super::{Holder, Rights, Role, Scope};
 
 /// A shorter secret could be guessed.
-const MIN_SECRET: usize = 32;
+pub(super) const MIN_SECRET: usize = 32;
 /// Clocks differ by so many seconds.
 const LEEWAY: u64 = 30;
 
@@ -24,13 +25,20 @@ pub(crate) enum JwtAlgorithm {
     EdDsa,
 }
 
+/// The keys that confirm signatures.
+#[derive(Clone, Debug)]
+pub(crate) enum JwtKeys {
+    /// One: a file with the secret (HS256), or with the public key as PEM (`EdDSA`).
+    One(PathBuf, JwtAlgorithm),
+    /// Several: a file with a JWKS document.
+    Set(PathBuf),
+}
+
 /// Which JWTs are accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct JwtSettings {
-    /// The file with the secret (HS256), or with the public key as PEM (`EdDSA`).
-    pub(crate) key_file: PathBuf,
-    /// How they are signed.
-    pub(crate) algorithm: JwtAlgorithm,
+    /// By which keys they are signed.
+    pub(crate) keys: JwtKeys,
     /// They must be issued by this one.
     pub(crate) issuer: Option<String>,
     /// They must be meant for this one.
@@ -39,8 +47,8 @@ pub(crate) struct JwtSettings {
 
 /// Checks JWTs.
 pub(crate) struct Jwt {
-    key: DecodingKey,
-    validation: Validation,
+    /// Each with what is asked of its tokens.
+    keys: Vec<(Key, Validation)>,
 }
 
 /// Never shows the key.
@@ -65,52 +73,22 @@ struct Claims {
 
 impl Jwt {
     pub(super) fn load(settings: &JwtSettings) -> anyhow::Result<Self> {
-        let file = settings.key_file.display();
-        let text = std::fs::read(&settings.key_file).with_context(|| format!("cannot read {file}"))?;
-        let (key, algorithm) = match settings.algorithm {
-            JwtAlgorithm::Hs256 => {
-                let secret = text.trim_ascii();
-                ensure!(
-                    secret.len() >= MIN_SECRET,
-                    "the secret in {file} has {} bytes; at least {MIN_SECRET} are needed",
-                    secret.len()
-                );
-                (DecodingKey::from_secret(secret), Algorithm::HS256)
-            }
-            JwtAlgorithm::EdDsa => {
-                let key = DecodingKey::from_ed_pem(&text)
-                    .with_context(|| format!("{file} does not hold a public Ed25519 key as PEM"))?;
-                (key, Algorithm::EdDSA)
-            }
+        let (JwtKeys::One(file, _) | JwtKeys::Set(file)) = &settings.keys;
+        let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let keys = match &settings.keys {
+            JwtKeys::One(file, algorithm) => vec![one(file, *algorithm, &text)?],
+            JwtKeys::Set(file) => jwks::read(&text).with_context(|| file.display().to_string())?,
         };
-        let mut validation = Validation::new(algorithm);
-        let mut required = vec!["exp"];
-        validation.leeway = LEEWAY;
-        validation.validate_nbf = true;
-        if let Some(issuer) = &settings.issuer {
-            validation.set_issuer(&[issuer]);
-            required.push("iss");
-        }
-        match &settings.audience {
-            Some(audience) => {
-                validation.set_audience(&[audience]);
-                required.push("aud");
-            }
-            None => validation.validate_aud = false,
-        }
-        validation.set_required_spec_claims(&required);
-        Ok(Self { key, validation })
+        let keys = keys.into_iter().map(|key| {
+            let validation = settings.validation(key.algorithm);
+            (key, validation)
+        });
+        Ok(Self { keys: keys.collect() })
     }
 
     /// Whose token this is. None: nobody's, and why is not told to the one who sent it.
     pub(super) fn holder(&self, token: &str) -> Option<Holder> {
-        let claims = match decode::<Claims>(token, &self.key, &self.validation) {
-            Ok(data) => data.claims,
-            Err(error) => {
-                tracing::debug!(%error, "a token was not accepted");
-                return None;
-            }
-        };
+        let claims = self.claims(token)?;
         let name = claims.sub.unwrap_or_else(|| claims.role.clone());
         match Role::from_parts(&claims.role, claims.group, claims.owner) {
             Ok(role) => Some(Holder {
@@ -126,6 +104,73 @@ impl Jwt {
     }
 }
 
+impl Jwt {
+    /// What a token says, if the key that it names has signed it; or any of them, if it names none.
+    fn claims(&self, token: &str) -> Option<Claims> {
+        let named = decode_header(token).ok()?.kid;
+        let meant = |key: &Key| match (&named, &key.id) {
+            (Some(named), Some(id)) => named == id,
+            _ => true,
+        };
+        for (key, validation) in self.keys.iter().filter(|(key, _)| meant(key)) {
+            match decode::<Claims>(token, &key.key, validation) {
+                Ok(data) => return Some(data.claims),
+                Err(error) => tracing::debug!(%error, "a token was not accepted"),
+            }
+        }
+        None
+    }
+}
+
+impl JwtSettings {
+    /// What is asked of a token that was signed like this.
+    fn validation(&self, algorithm: Algorithm) -> Validation {
+        let mut validation = Validation::new(algorithm);
+        let mut required = vec!["exp"];
+        validation.leeway = LEEWAY;
+        validation.validate_nbf = true;
+        if let Some(issuer) = &self.issuer {
+            validation.set_issuer(&[issuer]);
+            required.push("iss");
+        }
+        match &self.audience {
+            Some(audience) => {
+                validation.set_audience(&[audience]);
+                required.push("aud");
+            }
+            None => validation.validate_aud = false,
+        }
+        validation.set_required_spec_claims(&required);
+        validation
+    }
+}
+
+/// The key of a file that holds one.
+fn one(file: &Path, algorithm: JwtAlgorithm, text: &[u8]) -> anyhow::Result<Key> {
+    let file = file.display();
+    let (key, algorithm) = match algorithm {
+        JwtAlgorithm::Hs256 => {
+            let secret = text.trim_ascii();
+            ensure!(
+                secret.len() >= MIN_SECRET,
+                "the secret in {file} has {} bytes; at least {MIN_SECRET} are needed",
+                secret.len()
+            );
+            (DecodingKey::from_secret(secret), Algorithm::HS256)
+        }
+        JwtAlgorithm::EdDsa => {
+            let key = DecodingKey::from_ed_pem(text)
+                .with_context(|| format!("{file} does not hold a public Ed25519 key as PEM"))?;
+            (key, Algorithm::EdDSA)
+        }
+    };
+    Ok(Key {
+        id: None,
+        key,
+        algorithm,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,8 +184,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), key).expect("it is written");
         let settings = JwtSettings {
-            key_file: file.path().to_owned(),
-            algorithm,
+            keys: JwtKeys::One(file.path().to_owned(), algorithm),
             issuer: None,
             audience: None,
         };

@@ -9,7 +9,9 @@ use super::kinds::JwtSigned;
 use super::{Api, Config, Token};
 use crate::api::types::Links;
 use crate::api::{ApiSettings, On, Webhook};
-use crate::auth::{Holder, JwtAlgorithm, JwtSettings, Limit, MIN_KEY, Rights, Role, SigningSettings, StaticToken};
+use crate::auth::{
+    Holder, JwtAlgorithm, JwtKeys, JwtSettings, Limit, MIN_KEY, Rights, Role, SigningSettings, StaticToken,
+};
 use crate::tasks::{Checks, Shown};
 
 impl Config {
@@ -21,7 +23,7 @@ impl Config {
         Ok(ApiSettings {
             address: api.address,
             tokens: tokens.concat(),
-            jwt: jwt(api),
+            jwt: jwt(api)?,
             signing: signing(api)?,
             rate: Limit {
                 per_second: api.rate.into(),
@@ -166,15 +168,23 @@ pub(super) fn allowed(token: &Token) -> anyhow::Result<(Role, Rights)> {
     Ok((role, rights))
 }
 
-fn jwt(api: &Api) -> Option<JwtSettings> {
-    let file = api.jwt_key_file.as_ref()?;
-    Some(JwtSettings {
-        key_file: PathBuf::from(file),
-        algorithm: match api.jwt_algorithm {
-            JwtSigned::Hs256 => JwtAlgorithm::Hs256,
-            JwtSigned::EdDsa => JwtAlgorithm::EdDsa,
-        },
+/// Which JWTs are accepted, if any.
+pub(super) fn jwt(api: &Api) -> anyhow::Result<Option<JwtSettings>> {
+    let keys = match (&api.jwt_key_file, &api.jwt_keys_file) {
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => anyhow::bail!("there is a `jwt-key-file` as well; one of them is enough"),
+        (None, Some(file)) => JwtKeys::Set(PathBuf::from(file)),
+        (Some(file), None) => JwtKeys::One(
+            PathBuf::from(file),
+            match api.jwt_algorithm {
+                JwtSigned::Hs256 => JwtAlgorithm::Hs256,
+                JwtSigned::EdDsa => JwtAlgorithm::EdDsa,
+            },
+        ),
+    };
+    Ok(Some(JwtSettings {
+        keys,
         issuer: api.jwt_issuer.clone(),
         audience: api.jwt_audience.clone(),
-    })
+    }))
 }

@@ -42,6 +42,9 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
     if let Err(error) = super::access::signing(&config.api) {
         complain("api.signing-keys", error.to_string());
     }
+    if let Err(error) = super::access::jwt(&config.api) {
+        complain("api.jwt-keys-file", error.to_string());
+    }
     if let Err(error) = super::access::links(&config.links) {
         complain("links", error.to_string());
     }

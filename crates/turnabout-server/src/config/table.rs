@@ -153,6 +153,10 @@ section! {
         jwt_key_file: Option<String> = None, like "\"/etc/turnabout/jwt.pem\"", live true;
         /// How they are signed: "HS256" or `"EdDSA"`.
         jwt_algorithm: JwtSigned = JwtSigned::Hs256, live true;
+        /// In place of jwt-key-file: a file with several keys, as a JWKS document. Tokens name theirs by `kid`; each is accepted with the
+        /// algorithm of its key only (HS, RS, PS, ES and `EdDSA`). It is read again when the program gets SIGHUP: add a new key, then
+        /// let it sign, then remove the old one.
+        jwt_keys_file: Option<String> = None, like "\"/etc/turnabout/jwks.json\"", live true;
         /// They must be issued by this one.
         jwt_issuer: Option<String> = None, like "\"https://login.example.org\"", live true;
         /// They must be meant for this one.

@@ -5,13 +5,66 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
 use crate::http::Caller;
-use crate::place::{PATIENCE, Place};
+use crate::place::{PATIENCE, Place, wait_for};
 
 const SECRET: &str = "a secret that is long enough for us";
 
 fn sign(claims: &Value) -> String {
     let key = EncodingKey::from_secret(SECRET.as_bytes());
     encode(&Header::new(Algorithm::HS256), claims, &key).expect("a token")
+}
+
+#[test]
+fn keys_of_jwts_are_replaced_while_the_server_runs() {
+    let place = Place::on_sqlite();
+    // Two secrets, as a JWKS document has them: base64url.
+    let [old, new] = [
+        (
+            "old",
+            "a secret that is long enough, 001",
+            "YSBzZWNyZXQgdGhhdCBpcyBsb25nIGVub3VnaCwgMDAx",
+        ),
+        (
+            "new",
+            "a secret that is long enough, 002",
+            "YSBzZWNyZXQgdGhhdCBpcyBsb25nIGVub3VnaCwgMDAy",
+        ),
+    ];
+    let document = |keys: &[(&str, &str, &str)]| {
+        let keys: Vec<Value> = keys
+            .iter()
+            .map(|(id, _, value)| json!({ "kty": "oct", "kid": id, "k": value }))
+            .collect();
+        place.file("jwks.json", &json!({ "keys": keys }).to_string());
+    };
+    document(&[old]);
+    place.configure("[api]\njwt-keys-file = \"jwks.json\"\n");
+    let server = place.serve(&["--no-executor"]);
+    let caller = |(id, secret, _): (&str, &str, &str)| {
+        let header = Header {
+            kid: Some(id.to_owned()),
+            ..Header::new(Algorithm::HS256)
+        };
+        let claims = json!({ "role": "viewer", "exp": jiff::Timestamp::now().as_second() + 600 });
+        let token = encode(&header, &claims, &EncodingKey::from_secret(secret.as_bytes())).expect("a token");
+        Caller::of(&server).with_token(&token)
+    };
+    let status = || [old, new].map(|key| caller(key).get("/api/v1/me").status);
+    assert_eq!(status(), [200, 401]);
+    for (keys, expected) in [(vec![old, new], [200, 200]), (vec![new], [401, 200])] {
+        document(&keys);
+        server.signal("HUP");
+        wait_for(&server.log, "was read again");
+        assert_eq!(status(), expected);
+    }
+    // What cannot be read changes nothing.
+    place.file("jwks.json", "{}");
+    server.signal("HUP");
+    wait_for(&server.log, "stays as it was");
+    assert_eq!(status(), [401, 200]);
+    place.configure("[api]\njwt-key-file = \"jwt.key\"\njwt-keys-file = \"jwks.json\"\n");
+    let said = place.complaint(&["config"]);
+    assert!(said.contains("one of them is enough"), "{said}");
 }
 
 #[test]

@@ -276,7 +276,7 @@ fn every_line_of_the_reference_can_be_used_as_it_stands() {
         // A task has a command or a URL, a secret stands here or in a file, and a role has what belongs to it.
         match key {
             "url" | "headers" if section.starts_with("[tasks.") => {}
-            "secret" | "secret-file" | "signing-keys-file" => {}
+            "secret" | "secret-file" | "signing-keys-file" | "jwt-keys-file" => {}
             _ => used.push(line.replace("role = \"admin\"", "role = \"owner\"")),
         }
     }

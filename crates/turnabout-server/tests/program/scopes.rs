@@ -265,9 +265,7 @@ pub(crate) fn a_token_ends_and_is_replaced_without_a_gap(place: &Place) {
 
     // One that has ended is nobody's.
     gone.get("/api/v1/me").problem(401, "unauthorized");
-    soon("the token ends", || {
-        (short.get("/api/v1/me").status == 401).then_some(())
-    });
+    soon("the token ends", || (short.get("/api/v1/me").status == 401).then_some(()));
 
     // Operators hear of it before.
     let doctor = chief.get("/api/v1/doctor").with(200);

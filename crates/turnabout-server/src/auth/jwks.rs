@@ -16,7 +16,7 @@ const MAX_KEYS: usize = 100;
 pub(super) struct Key {
     /// By which tokens name it. None: they need not.
     pub(super) id: Option<String>,
-    pub(super) key: DecodingKey,
+    pub(super) decoding: DecodingKey,
     pub(super) algorithm: Algorithm,
 }
 
@@ -75,7 +75,7 @@ fn key(jwk: Value) -> anyhow::Result<Key> {
     }
     Ok(Key {
         id: jwk.common.key_id,
-        key,
+        decoding: key,
         algorithm,
     })
 }

@@ -113,7 +113,7 @@ impl Jwt {
             _ => true,
         };
         for (key, validation) in self.keys.iter().filter(|(key, _)| meant(key)) {
-            match decode::<Claims>(token, &key.key, validation) {
+            match decode::<Claims>(token, &key.decoding, validation) {
                 Ok(data) => return Some(data.claims),
                 Err(error) => tracing::debug!(%error, "a token was not accepted"),
             }
@@ -166,7 +166,7 @@ fn one(file: &Path, algorithm: JwtAlgorithm, text: &[u8]) -> anyhow::Result<Key>
     };
     Ok(Key {
         id: None,
-        key,
+        decoding: key,
         algorithm,
     })
 }

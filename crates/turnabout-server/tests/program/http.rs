@@ -97,7 +97,7 @@ impl Caller {
     pub(crate) fn call(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut reader = self.send(method, path, headers, body);
         let head = read_head(&mut reader);
-        Self::answer(head, reader)
+        Self::answer(&head, reader)
     }
 
     /// The same, but of a stream nothing is read.
@@ -105,12 +105,12 @@ impl Caller {
         let mut reader = self.send(method, path, &[], body);
         let head = read_head(&mut reader);
         if head.contains("text/event-stream") {
-            return Self::answer(head, std::io::empty());
+            return Self::answer(&head, std::io::empty());
         }
-        Self::answer(head, reader)
+        Self::answer(&head, reader)
     }
 
-    fn answer(head: String, mut reader: impl Read) -> Answer {
+    fn answer(head: &str, mut reader: impl Read) -> Answer {
         let mut text = String::new();
         reader.read_to_string(&mut text).expect("a body");
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());

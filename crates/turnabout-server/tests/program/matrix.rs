@@ -187,18 +187,18 @@ fn expected(role: &str, scopes: &[&str], row: &Row, whose: Whose) -> Option<&'st
     if !needed.is_empty() && !needed.split(" or ").any(|scope| scopes.contains(&scope)) {
         return Some("missing-scope");
     }
-    let whole = ["admin", "operator", "viewer"].contains(&role);
+    let sees_all = ["admin", "operator", "viewer"].contains(&role);
     let may = match who {
         All => true,
-        Whole => whole,
+        Whole => sees_all,
         Groups => role != "owner",
         Makers => role == "admin" || role == "group",
     };
     match (about, whose) {
         _ if !may => Some("forbidden"),
         (Executor, _) | (Id | Schedule, Whose::Absent) => Some("not-found"),
-        (Id | Schedule, Whose::Foreign) if !whole => Some("not-found"),
-        (Group, Whose::Foreign | Whose::Absent) if !whole => Some("forbidden"),
+        (Id | Schedule, Whose::Foreign) if !sees_all => Some("not-found"),
+        (Group, Whose::Foreign | Whose::Absent) if !sees_all => Some("forbidden"),
         _ => None,
     }
 }
@@ -279,15 +279,13 @@ pub(crate) fn everyone_does_what_the_table_says_and_nothing_else(place: &Place) 
             "browser" | "" => continue,
             _ => "",
         };
-        text += &format!(
-            "[tokens.{name}]\nhash = \"{}\"\nrole = \"{role}\"\nscopes = {scopes:?}\n{mine}",
-            hash(name)
-        );
+        let hash = hash(name);
+        let token = format!("[tokens.{name}]\nhash = \"{hash}\"\nrole = \"{role}\"\nscopes = {scopes:?}\n{mine}");
+        text.push_str(&token);
     }
-    text += &format!(
-        "[tokens.blue]\nhash = \"{}\"\nrole = \"group\"\ngroup = \"blue\"\n",
-        hash("blue")
-    );
+    let blue = hash("blue");
+    let blue = format!("[tokens.blue]\nhash = \"{blue}\"\nrole = \"group\"\ngroup = \"blue\"\n");
+    text.push_str(&blue);
     place.configure(&text);
     let server = place.serve(&["--no-executor"]);
     let nobody = Caller::of(&server);

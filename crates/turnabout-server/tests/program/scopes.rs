@@ -11,12 +11,12 @@ const SECRET: &str = "a secret that is long enough for us";
 
 /// Tokens by name, with what is said of each, and room for many requests.
 fn configure(place: &Place, tokens: &[(&str, &str)]) {
-    let mut text = "[api]\nrate = 1000\nrate-burst = 1000\njwt-key-file = \"jwt.key\"\n".to_owned();
-    for (name, more) in tokens {
-        text += &format!("[tokens.{name}]\nhash = \"{}\"\n{more}\n", hash(name));
-    }
+    let token = |(name, more): &(&str, &str)| format!("[tokens.{name}]\nhash = \"{}\"\n{more}\n", hash(name));
+    let tokens: String = tokens.iter().map(token).collect();
     place.file("jwt.key", SECRET);
-    place.configure(&text);
+    place.configure(&format!(
+        "[api]\nrate = 1000\nrate-burst = 1000\njwt-key-file = \"jwt.key\"\n{tokens}"
+    ));
 }
 
 /// A JWT with these claims, for ten minutes.
@@ -265,7 +265,9 @@ pub(crate) fn a_token_ends_and_is_replaced_without_a_gap(place: &Place) {
 
     // One that has ended is nobody's.
     gone.get("/api/v1/me").problem(401, "unauthorized");
-    soon("the token ends", || (short.get("/api/v1/me").status == 401).then_some(()));
+    soon("the token ends", || {
+        (short.get("/api/v1/me").status == 401).then_some(())
+    });
 
     // Operators hear of it before.
     let doctor = chief.get("/api/v1/doctor").with(200);

@@ -11,6 +11,8 @@ use crate::store::SchemaStatus;
 
 /// How long to wait for another process that writes to the same file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pages that are free are given back some at a time.
+const INCREMENTAL: i64 = 2;
 /// "turn": says in the file's header whose it is.
 const APPLICATION: i64 = 0x7475_726e;
 /// Each brings the schema from the version before to its own; never changed once released.
@@ -119,8 +121,10 @@ fn connect(path: &str) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    // Works only before the first table, and before the log: later it would take a VACUUM.
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    // Works only before the first table, and before the log: later it would take a VACUUM. To say it again would take the write lock.
+    if connection.pragma_query_value(None, "auto_vacuum", |row| row.get::<_, i64>(0))? != INCREMENTAL {
+        connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
+    }
     // Commits wait for the disk: nobody sees a job, a claim or an outcome that a power failure could take back.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", false)?;

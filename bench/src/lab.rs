@@ -39,7 +39,7 @@ pub(crate) const SEED: u64 = 1;
 
 /// Shows how fair the rules are: one JSON line for each workload and rule on standard output, tables on standard error.
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub(crate) struct Args {
     /// Only these workloads
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
@@ -100,7 +100,7 @@ impl Args {
 }
 
 /// Runs the laboratory.
-pub async fn run(args: Args) -> Result<()> {
+pub(crate) async fn run(args: Args) -> Result<()> {
     for workload in args.workloads()? {
         let table = if args.real {
             compare(&args, &workload.hurried(workload.hurry)).await?

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
+use crate::lab;
 use crate::peer::PeerArgs;
 use crate::place::{History, Store};
 use crate::scenario::drain::Drain;
@@ -13,9 +14,9 @@ use crate::scenario::life::WorkerArgs;
 use crate::scenario::memory::ExecutorArgs;
 
 /// Measures Turnabout: a line of JSON per result on standard output, a table of medians on standard error at the end.
-#[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct Bench {
+#[derive(Debug, clap::Parser)]
+#[command(version, args_conflicts_with_subcommands = true)]
+pub(crate) struct Bench {
     #[command(flatten)]
     pub(crate) options: Options,
     #[command(subcommand)]
@@ -24,6 +25,8 @@ pub struct Bench {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Tool {
+    /// Show how fair each rule is, with simulated and real executors
+    Lab(lab::Args),
     /// Run one scenario of a comparison with other job queues, as one of them
     Peer(PeerArgs),
     /// Print Markdown tables of earlier results, ours and those of a comparison

@@ -185,7 +185,7 @@ impl Workload {
     pub(super) fn settings(&self) -> Settings {
         let groups = self.groups.iter().map(|group| {
             let settings = GroupSettings {
-                weight: group.weight,
+                weight: Some(group.weight),
                 max_running: group.cap,
                 ..GroupSettings::default()
             };

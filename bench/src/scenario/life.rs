@@ -184,7 +184,7 @@ async fn start(open: &Open, life: &Life, jobs: u64, folder: &Path) -> Result<Vec
     let mut workers = Vec::new();
     for n in 0..life.executors {
         let worker = Command::new(std::env::current_exe()?)
-            .args(["bench", "worker", "--url", &open.address.url])
+            .args(["worker", "--url", &open.address.url])
             .args(["--schema", &open.address.schema, "--name", &format!("bench-{n}")])
             .args(["--slots", &life.slots.to_string(), "--jobs", &jobs.to_string()])
             .args(["--millis", &life.job.as_millis().to_string(), "--out"])

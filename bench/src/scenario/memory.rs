@@ -46,14 +46,7 @@ pub(crate) async fn run(place: &Place, jobs: u64, slots: u32) -> Result<Measured
     submit(&open.jobs, 0..jobs, GROUPS, 10_000).await?;
     open.analyze().await?;
     let output = tokio::process::Command::new(std::env::current_exe()?)
-        .args([
-            "bench",
-            "executor",
-            "--url",
-            &open.address.url,
-            "--schema",
-            &open.address.schema,
-        ])
+        .args(["executor", "--url", &open.address.url, "--schema", &open.address.schema])
         .args(["--slots", &slots.to_string(), "--jobs", &jobs.to_string()])
         .stderr(Stdio::inherit())
         .output()

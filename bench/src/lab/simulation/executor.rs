@@ -141,17 +141,17 @@ impl Executor {
     fn hold(&mut self, number: usize, job: Claimed, store: &Store<'_>) {
         let group = store.settings.group(&job.group);
         let capped = group.max_running.is_some() || store.settings.task(&job.task).max_running.is_some();
-        let charged = self.turns.charge(&job.group, group.weight, job.items);
+        let charged = self.turns.charge(&job.group, group.weight(), job.items);
         let name = job.group.clone();
         let held = Held {
             number,
             job,
             capped,
-            weight: group.weight,
+            weight: group.weight(),
             charged: charged.unwrap_or(0.0),
             started: 0,
         };
-        self.queue.push(&name, group.weight, held);
+        self.queue.push(&name, group.weight(), held);
     }
 
     /// Fills free slots with what is held; says which jobs have started.

@@ -17,7 +17,7 @@ pub(super) fn check(results: &Results<'_>, metrics: &[(Rule, Metrics)]) {
     for (rule, metrics) in metrics {
         report.add(*rule, super::super::SIMULATION, metrics);
     }
-    let again = "write it again with `turnabout lab --charts docs/fairness`";
+    let again = "write it again with `turnabout-bench lab --charts docs/fairness`";
     let published = fs::read_to_string(chart_file(&folder, name)).unwrap_or_default();
     assert!(
         published == chart(results).svg(),

@@ -1,4 +1,4 @@
-//! The command `turnabout bench`: how fast Turnabout is on both stores, beside what the bare storage engines do in the
+//! The program `turnabout-bench`: how fast Turnabout is on both stores, beside what the bare storage engines do in the
 //! same minute. What the numbers mean is in docs/benchmarks.md.
 //!
 //! - `options.rs` is the command line, and what is measured unless it says otherwise
@@ -9,14 +9,15 @@
 //!   against what we want
 //! - `peer.rs` takes part in a comparison with other job queues
 //!
-//! And `turnabout lab` ([`lab`]): how fair it is.
+//! And `turnabout-bench lab` ([`lab`]): how fair it is. Users of Turnabout do not need any of this, so that it is no part of their
+//! program.
 //!
 //! A scenario is a function from a place and its sizes to a `report::Measured`, or several.
 
 mod ceiling;
 mod compare;
 mod goals;
-pub mod lab;
+mod lab;
 mod machine;
 mod meter;
 mod options;
@@ -30,10 +31,9 @@ mod work;
 use std::time::Duration;
 
 use anyhow::Result;
+use clap::Parser;
 
-pub use options::Bench;
-
-use options::{Options, Scenario, Tool};
+use options::{Bench, Options, Scenario, Tool};
 use place::{Place, Store};
 use report::Report;
 use scenario::{
@@ -41,10 +41,12 @@ use scenario::{
     unknown,
 };
 
-/// Runs the command.
-pub async fn run(bench: Bench) -> Result<()> {
+#[tokio::main]
+async fn main() -> Result<()> {
+    let bench = Bench::parse();
     match bench.tool {
         None => measure(&bench.options).await,
+        Some(Tool::Lab(lab)) => lab::run(lab).await,
         Some(Tool::Peer(peer)) => peer::run(peer).await,
         Some(Tool::Table(files)) => table::run(&files),
         Some(Tool::Compare(files)) => compare::run(&files),

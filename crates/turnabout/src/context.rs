@@ -2,16 +2,20 @@
 
 use std::sync::{Arc, Weak};
 
+use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::{Error, Result};
 use crate::executor::hand::Held;
 use crate::executor::news::News;
 use crate::executor::plan::Seat;
+use crate::executor::registry::encode;
 use crate::job::{Claim, Job, JobId, Meta, Priority};
 use crate::jobs::Jobs;
 use crate::log::JobLog;
 use crate::progress::{Cancelled, Progress};
+use crate::statement::{self, Statement, Within};
+use crate::store::{Database, Start};
 use crate::submit::{Submission, Submit};
 use crate::task::{Args, Task};
 use crate::transaction::Transaction;
@@ -182,6 +186,57 @@ impl<S> Context<S> {
             executor: *executor,
             number: held.job.number,
         })
+    }
+
+    /// Ends the job well inside a transaction of the handler's own, of sqlx or tokio-postgres: what the handler has written
+    /// there and the job's success are committed together, or not at all. Commit right after it, and return; the result that
+    /// counts is this one.
+    ///
+    /// ```no_run
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize)] struct Pay;
+    /// # impl turnabout::Task for Pay { const NAME: &'static str = "pay"; }
+    /// # async fn connect() -> tokio_postgres::Client { unimplemented!() }
+    /// async fn pay(cx: turnabout::Context, task: Pay) -> turnabout::TaskResult<()> {
+    ///     let mut client = connect().await;
+    ///     let mut tx = client.transaction().await?;
+    ///     tx.execute("update account set paid = true", &[]).await?;
+    ///     cx.finish_within(&mut tx, &"paid").await?;
+    ///     tx.commit().await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// An error means that the job is being cancelled, or was given to another executor: return it, and the transaction is
+    /// rolled back. In a transaction whose snapshot is older than the start of the job (`REPEATABLE READ` and above), call
+    /// [`Context::claim`] before it begins.
+    pub async fn finish_within<W: Within>(&self, transaction: W, result: &(impl Serialize + ?Sized)) -> Result<()> {
+        let statement = self.finish(Some(W::DATABASE), result).await?;
+        statement::run(transaction, &statement).await.map(drop)
+    }
+
+    /// As [`Context::finish_within`], for other drivers: the SQL that they run as the last statement of their transaction.
+    pub async fn finish_statement(&self, result: &(impl Serialize + ?Sized)) -> Result<Statement> {
+        self.finish(None, result).await
+    }
+
+    async fn finish(&self, within: Option<Database>, result: &(impl Serialize + ?Sized)) -> Result<Statement> {
+        let Core {
+            held, jobs, executor, ..
+        } = &self.core;
+        let statements = statement::of(jobs, within)?;
+        let result = encode(result).map_err(|e| Error::invalid("result", e.message().unwrap_or_default()))?;
+        let at = held.started_at().unwrap_or_else(|| jobs.store().insight().moment());
+        if statements.database == Database::Postgres {
+            // On SQLite the transaction may hold the write lock, for which this would wait in vain.
+            held.record_start(jobs.store(), *executor).await?;
+        }
+        Ok(statement::finish(
+            &statements,
+            *executor,
+            &Start::of(&held.job, at),
+            result.as_deref(),
+        ))
     }
 
     /// The seat of the slot, for whoever may outlive it.

@@ -363,10 +363,7 @@ fn no_answer() -> Error {
     }
 }
 
-#[cfg(feature = "postgres")]
 mod within;
-#[cfg(feature = "postgres")]
-pub use within::Within;
 
 #[cfg(test)]
 mod tests;

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use deadpool_postgres::Object;
 use tokio::sync::RwLock;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{CancelToken, CopyInSink, CopyOutStream, Row, Statement, ToStatement};
 
 use crate::error::{Error, Result};
+pub(crate) use crate::statement::is_collision;
 use crate::store::postgres::tls::Tls;
 
 /// How long the end of a transaction waits for a statement that is still under way.
@@ -262,20 +262,6 @@ impl Drop for Open {
         };
         runtime.spawn(async move { transaction.roll_back().await });
     }
-}
-
-/// Whether this is because two transactions were in each other's way, so that the same may work when tried again.
-pub(crate) fn is_collision(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(error) = error.downcast_ref::<tokio_postgres::Error>() {
-            let code = error.code();
-            return code == Some(&SqlState::T_R_SERIALIZATION_FAILURE)
-                || code == Some(&SqlState::T_R_DEADLOCK_DETECTED);
-        }
-        next = error.source();
-    }
-    false
 }
 
 fn ended() -> Error {

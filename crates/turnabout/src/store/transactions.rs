@@ -14,9 +14,6 @@ use crate::transaction::Transaction;
 /// What a store can do whose transactions others may use.
 #[async_trait]
 pub trait Transactions: Sync {
-    /// The SQL function that stores one job inside a caller's own transaction.
-    fn submit_function(&self) -> String;
-
     /// Makes ready to give so many more handlers a transaction at a time.
     fn offer(&self, handlers: usize);
 

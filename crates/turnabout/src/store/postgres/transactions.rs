@@ -20,10 +20,6 @@ use crate::transaction::Transaction;
 
 #[async_trait]
 impl Transactions for PostgresStore {
-    fn submit_function(&self) -> String {
-        format!("{}.try_submit", self.schema())
-    }
-
     fn offer(&self, handlers: usize) {
         self.handlers.resize(self.handlers.status().max_size + handlers);
     }

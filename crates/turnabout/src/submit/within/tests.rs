@@ -120,7 +120,9 @@ async fn keys_ids_and_mistakes_are_as_outside_a_transaction() {
         let id = JobId::new();
         for (group, new) in [("a", true), ("a", false)] {
             let submitted = jobs.submit_named("mail", ()).group(group).id(id);
-            assert_eq!(submitted.within(&mut client).await.expect("the same job").new, new);
+            let mut tx = client.transaction().await.expect("a transaction");
+            assert_eq!(submitted.within(&mut tx).await.expect("the same job").new, new);
+            tx.commit().await.expect("it is kept");
         }
     })
     .await;

@@ -1,5 +1,8 @@
 //! Migrations: numbered files, applied under a lock.
 
+use std::time::Duration;
+
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, GenericClient, SimpleQueryMessage};
 
 use super::PostgresStore;
@@ -9,8 +12,9 @@ use super::tls::Tls;
 use crate::error::{Error, Result};
 use crate::store::{SchemaStatus, StoreOptions};
 
-/// Every migration, in order. A released one is never changed.
-const MIGRATIONS: &[&str] = &[concat!(
+/// Every migration, in order. A released one is never changed. From the second on, programs run while one is applied: it
+/// adds columns without rewriting a table, and the program of the version before can work with what it makes.
+pub(super) const MIGRATIONS: &[&str] = &[concat!(
     include_str!("migrations/0001/tables.sql"),
     include_str!("migrations/0001/days.sql"),
     include_str!("migrations/0001/streams.sql"),
@@ -18,12 +22,20 @@ const MIGRATIONS: &[&str] = &[concat!(
     include_str!("migrations/0001/take.sql"),
     include_str!("migrations/0001/settle.sql"),
     include_str!("migrations/0001/schedules.sql"),
+    include_str!("migrations/0001/rights.sql"),
 )];
 
 /// The newest schema that this program knows.
 pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
 /// The oldest program (by the newest schema that it knows) that can work with the newest schema.
 const OLDEST_PROGRAM: i64 = 1;
+/// A migration waits so long for a table that others use. Whoever comes after it waits as long, so it is short: a backup that
+/// reads all tables must not stop everybody because a migration stands behind it.
+const LOCK: Duration = Duration::from_secs(1);
+/// Then it lets the others go first, and tries again after this time ..
+const PAUSE: Duration = Duration::from_secs(2);
+/// .. so often.
+const TRIES: u32 = 100;
 
 /// What the first connection has found out about the server.
 pub(super) struct Server {
@@ -81,7 +93,7 @@ pub(super) async fn prepare(
         });
     }
     if options.migrate {
-        migrate(&mut client, schema, name).await?;
+        migrate(&mut client, schema, name, MIGRATIONS).await?;
     } else {
         check(&mut client, schema, name).await?;
     }
@@ -197,7 +209,29 @@ fn too_new(store: &str, schema: &str, found: i64) -> Error {
 }
 
 /// Brings the schema up to date, or refuses if it is too new for this program.
-async fn migrate(client: &mut Client, schema: &str, store: &str) -> Result<()> {
+pub(super) async fn migrate(client: &mut Client, schema: &str, store: &str, migrations: &[&str]) -> Result<()> {
+    for _ in 1..TRIES {
+        match try_migrate(client, schema, store, migrations).await {
+            Err(Error::Store { cause, .. }) if is_locked(&*cause) => {
+                tracing::warn!(
+                    schema,
+                    "others use the tables; the migration is tried again in {PAUSE:?} (a backup, or a transaction that was left open?)"
+                );
+                tokio::time::sleep(PAUSE).await;
+            }
+            done => return done,
+        }
+    }
+    try_migrate(client, schema, store, migrations).await
+}
+
+/// Whether a table was in use for too long.
+fn is_locked(error: &(dyn std::error::Error + 'static)) -> bool {
+    let error = error.downcast_ref::<tokio_postgres::Error>();
+    error.and_then(tokio_postgres::Error::code) == Some(&SqlState::LOCK_NOT_AVAILABLE)
+}
+
+async fn try_migrate(client: &mut Client, schema: &str, store: &str, migrations: &[&str]) -> Result<()> {
     let failed = super::connect::failed("preparing the schema");
     // A lock of its own for each schema, held until the end of the transaction: others wait and find it done.
     let tx = client.transaction().await.map_err(&failed)?;
@@ -228,7 +262,11 @@ async fn migrate(client: &mut Client, schema: &str, store: &str) -> Result<()> {
     if oldest_program > NEWEST {
         return Err(too_new(store, schema, found));
     }
-    for (version, sql) in (1i64..).zip(MIGRATIONS).skip(usize::try_from(found).unwrap_or(0)) {
+    // Not before: whoever makes the first tables beside us may take longer.
+    tx.batch_execute(&format!("set local lock_timeout = {}", LOCK.as_millis()))
+        .await
+        .map_err(&failed)?;
+    for (version, sql) in (1i64..).zip(migrations).skip(usize::try_from(found).unwrap_or(0)) {
         tx.batch_execute(&in_schema(sql, schema)).await.map_err(&failed)?;
         tx.execute(
             &in_schema(

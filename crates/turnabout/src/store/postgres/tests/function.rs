@@ -22,6 +22,8 @@ cases![
     thirty_two_callers_with_one_id_make_one_job,
     a_key_that_is_just_given_back_makes_a_new_job,
     thirty_two_callers_store_exactly_the_allowed_number,
+    a_submitter_submits_and_a_reader_reads_and_neither_does_anything_else,
+    what_webhooks_are_told_is_not_submitted_by_others,
 ];
 
 /// Sends something unmistakable and waits for it: what came before, as far as anything did.
@@ -274,4 +276,108 @@ async fn thirty_two_callers_store_exactly_the_allowed_number(place: &Place) {
         assert_eq!(full.count() + full_there.count(), 64 - allowed);
         assert_eq!(jobs(place, &client).await - before, allowed as i64);
     }
+}
+
+/// The roles as they are documented, for this schema alone: roles belong to all databases of a server.
+async fn a_submitter_submits_and_a_reader_reads_and_neither_does_anything_else(place: &Place) {
+    let store = place.open().await;
+    let chief = place.client().await;
+    let documented = include_str!("../../../../../../docs/roles.sql");
+    let own = |text: &str| {
+        let text = text.replace("schema turnabout ", &format!("schema {} ", place.schema));
+        text.replace("turnabout_", &format!("{}_", place.schema))
+    };
+    place.run(&chief, &own(documented)).await;
+    let (submitter, reader) = (place.client().await, place.client().await);
+    place.run(&submitter, &own("set role turnabout_submitter")).await;
+    place.run(&reader, &own("set role turnabout_reader")).await;
+
+    let id = place
+        .submit(&submitter, "task => 'mail', \"group\" => 'acme', unique_key => 'k'")
+        .await;
+    let id = id.expect("it is submitted");
+    let again = place
+        .submit(&submitter, "task => 'mail', \"group\" => 'acme', unique_key => 'k'")
+        .await;
+    assert_eq!(again.expect("the same"), id);
+    assert_eq!(get(&store, id).await.task, "mail");
+    assert_eq!(jobs(place, &reader).await, 1);
+    // A limit is counted with the owner's rights, too.
+    place
+        .run(
+            &chief,
+            "insert into turnabout.group_setting (name, weight, max_unfinished, paused) values ('one', 1, 1, false)",
+        )
+        .await;
+    let limited = "task => 'mail', \"group\" => 'one'";
+    place.submit(&submitter, limited).await.expect("the first");
+    let over = place.submit(&submitter, limited).await.expect_err("one too many");
+    assert_eq!(over.code(), Some(&SqlState::CONFIGURATION_LIMIT_EXCEEDED));
+
+    let refused = async |client: &Client, sql: &str| {
+        let error = client
+            .batch_execute(&sql::in_schema(sql, &place.schema))
+            .await
+            .expect_err(sql);
+        assert_eq!(error.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE), "{sql}: {error}");
+    };
+    for client in [&submitter, &reader] {
+        for table in [
+            "job",
+            "job_history",
+            "task",
+            "group_setting",
+            "executor",
+            "gate",
+            "audit",
+            "signing_key",
+        ] {
+            refused(client, &format!("select * from turnabout.{table}")).await;
+            refused(client, &format!("delete from turnabout.{table}")).await;
+        }
+        refused(client, "select turnabout.wake()").await;
+        refused(client, "select turnabout.unfinished('acme', null, null, 9)").await;
+        refused(client, "create table turnabout.mine (a int)").await;
+        refused(client, "select nextval('turnabout.job_seq')").await;
+    }
+    refused(&submitter, "select * from turnabout.jobs").await;
+    refused(&reader, "select turnabout.submit('mail')").await;
+
+    // Whoever calls it does not choose what it calls.
+    let evil = format!("{}_evil", place.schema);
+    let trap = format!(
+        "create schema {evil}; create function {evil}.octet_length(text) returns int language plpgsql as
+            $$ begin raise exception 'called as %', current_user; end $$;
+         grant usage on schema {evil} to public"
+    );
+    chief.batch_execute(&trap).await.expect("a trap");
+    let path = format!("set search_path = {evil}, pg_catalog");
+    submitter.batch_execute(&path).await.expect("a path");
+    place
+        .submit(&submitter, "task => 'mail'")
+        .await
+        .expect("it is submitted");
+    let tidy = "drop owned by turnabout_submitter, turnabout_reader; drop role turnabout_submitter, turnabout_reader";
+    place.run(&chief, &own(tidy)).await;
+    chief
+        .batch_execute(&format!("drop schema {evil} cascade"))
+        .await
+        .expect("it goes");
+}
+
+async fn what_webhooks_are_told_is_not_submitted_by_others(place: &Place) {
+    drop(place.open().await);
+    let client = place.client().await;
+    for args in [
+        "task => 'webhook:app'",
+        "task => 'mail', \"group\" => 'webhooks'",
+        "task => 'mail', \"group\" => 'webhooks/acme'",
+    ] {
+        let error = place.submit(&client, args).await.expect_err(args);
+        assert_eq!(error.code(), Some(&SqlState::INVALID_PARAMETER_VALUE), "{args}");
+    }
+    place
+        .submit(&client, "task => 'webhooks', \"group\" => 'webhooks-of-acme'")
+        .await
+        .expect("others");
 }

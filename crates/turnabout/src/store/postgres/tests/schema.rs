@@ -11,6 +11,7 @@ cases![
     a_schema_that_is_too_new_is_refused_and_left_alone,
     a_newer_schema_that_allows_this_program_opens,
     a_migration_that_fails_leaves_nothing,
+    a_migration_behind_a_backup_stops_nobody_and_the_program_before_it_goes_on,
     the_schema_is_the_reviewed_one,
 ];
 
@@ -109,6 +110,60 @@ async fn a_migration_that_fails_leaves_nothing(place: &Place) {
     assert_eq!(described(place).await, before);
     place.run(&client, "drop table turnabout.settings").await;
     place.open().await;
+}
+
+/// What the next version might bring: columns, another function.
+const NEXT: &str = "
+    alter table turnabout.job add column note text, add column colour smallint not null default 0;
+    alter table turnabout.job_history add column note text;
+    create function turnabout.colour_of(id uuid) returns smallint language sql stable
+        as $$ select colour from turnabout.job where job.id = $1 $$;
+";
+
+async fn a_migration_behind_a_backup_stops_nobody_and_the_program_before_it_goes_on(place: &Place) {
+    let store = place.open().await;
+    let mut older = executor(&store, &["work"]).await;
+    add(&store, (0..50).map(|_| job("a")).collect()).await;
+    let client = place.client().await;
+    let files = "select format('%s %s', relname, relfilenode) from pg_class
+        where relnamespace = 'turnabout'::regnamespace and relkind = 'r' order by 1";
+    let files = files.replace("'turnabout'", &format!("'{}'", place.schema));
+    let before = place.texts(&client, &files).await;
+
+    // A backup reads all tables, and goes on reading.
+    let backup = place.client().await;
+    place
+        .run(&backup, "begin; lock table turnabout.job in access share mode")
+        .await;
+    let mut newer = place.client().await;
+    let schema = place.schema.clone();
+    let migrating = tokio::spawn(async move {
+        let known = [super::super::migrate::MIGRATIONS, &[NEXT]].concat();
+        super::super::migrate::migrate(&mut newer, &schema, "a newer program", &known).await
+    });
+    let waiting = "select count(*) from pg_locks where not granted and mode = 'AccessExclusiveLock'
+        and relation = 'turnabout.job'::regclass";
+    while place.number(&client, waiting).await == 0 {
+        tokio::task::yield_now().await;
+    }
+    // Whoever comes behind it waits a moment, not until the backup is done.
+    add(&store, vec![job("b")]).await;
+    let taken = older.take(10).await;
+    assert!(!taken.is_empty());
+    assert!(!migrating.is_finished());
+    place.run(&backup, "commit").await;
+    migrating.await.expect("it does not panic").expect("it is done");
+
+    // The program before it goes on with what it has and with what comes.
+    assert_eq!(migrations(place).await.len() as i64, NEWEST + 1);
+    for one in &taken {
+        assert_eq!(older.run(one, Event::Succeed).await, Settled::Done);
+    }
+    let late = add(&store, vec![job("c")]).await[0];
+    assert_eq!(taken.len() + older.drain(100).await.len(), 52);
+    assert_eq!(get(&*place.open().await, late).await.group, "c");
+    // No table was written anew, however long it is.
+    assert_eq!(place.texts(&client, &files).await, before);
 }
 
 async fn the_schema_is_the_reviewed_one(place: &Place) {

@@ -31,9 +31,10 @@ lines (part, name, n, line) as (
     select 1, t.name, 20000 + row_number() over (order by i.relname), '    ' || pg_get_indexdef(i.oid)
     from things t join pg_index x on x.indrelid = t.oid join pg_class i on i.oid = x.indexrelid
     union all
-    select 2, p.proname::text, row_number() over (order by p.proname, p.oid), format('function %s(%s) returns %s, %s, %s',
+    select 2, p.proname::text, row_number() over (order by p.proname, p.oid), format('function %s(%s) returns %s, %s, %s%s',
         p.proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid), l.lanname,
-        case p.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end)
+        case p.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end,
+        case when p.prosecdef then ', security definer' else '' end)
     from pg_proc p join pg_language l on l.oid = p.prolang
     where p.pronamespace = 'turnabout'::regnamespace
 )

@@ -105,10 +105,11 @@ begin
         raise exception 'a given id must be a UUID of version 7, made within the last 7 days'
             using errcode = 'invalid_parameter_value';
     end if;
-    select t.queue, t.priority, t.max_unfinished, g.max_unfinished
+    select t.queue, t.priority, t.max_unfinished, nullif(coalesce(g.max_unfinished, a.max_unfinished), 2147483647)
     into known_queue, known_priority, of_owner, of_group
     from (values (true)) v (v) left join turnabout.task t on t.name = try_submit.task
-        left join turnabout.group_setting g on g.name = try_submit."group" and g.max_unfinished is not null;
+        left join turnabout.group_setting g on g.name = try_submit."group" and g.max_unfinished is not null
+        left join turnabout.group_setting a on a.name = '' and a.max_unfinished is not null;
     of_owner := coalesce(nullif(max_unfinished, 0), case when max_unfinished is null then of_owner end);
     urgency := coalesce(urgency, known_priority, 2);
     job := coalesce(id, turnabout.id_at(moment));
@@ -184,6 +185,8 @@ begin
 end
 $$;
 
+-- With the rights of the schema's owner, so that whoever calls it needs none on the tables. The path is fixed: nobody's functions
+-- or operators stand in for the server's.
 create function turnabout.submit(
     task       text,
     args       jsonb default '{}',
@@ -200,11 +203,14 @@ create function turnabout.submit(
     parent     uuid default null,
     id         uuid default null,
     subject    text default null
-) returns uuid language plpgsql as $$
+) returns uuid language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     stored record;
 begin
-    if delay < interval '0' or expires <= interval '0' then
+    if task like 'webhook:%' or "group" = 'webhooks' or "group" like 'webhooks/%' then
+        raise exception 'what webhooks are told is submitted by the server itself; choose another name'
+            using errcode = 'invalid_parameter_value';
+    elsif delay < interval '0' or expires <= interval '0' then
         raise exception 'delay and expires must not be negative, and expires not be zero'
             using errcode = 'invalid_parameter_value';
     elsif expires <= delay or clock_timestamp() + expires <= at then
@@ -223,6 +229,30 @@ begin
             using errcode = 'configuration_limit_exceeded', hint = 'try again when some of them have ended';
     end if;
     return stored.job;
+end
+$$;
+
+-- For drivers to which the library gives a statement and one parameter: the job as JSON (src/statement.rs), checked and
+-- prepared already. `strict`: a job over a limit is an error, as for `submit`, and not only an outcome.
+create function turnabout.submit_job(job json) returns json language plpgsql as $$
+declare
+    stored record;
+begin
+    select s.* into stored
+    from json_to_record(submit_job.job) as d (
+        id uuid, given integer, task text, args text, "group" text, owner text, queue text, priority text, delay float8,
+        at float8, expires float8, unique_key text, items integer, meta text, parent uuid, subject text, prepared boolean,
+        max_unfinished integer
+    ) cross join lateral turnabout.try_submit(d.task, d.args, d."group", d.owner, d.queue, d.priority,
+        d.delay * interval '1 second', timestamptz 'epoch' + d.at * interval '1 microsecond',
+        d.expires * interval '1 second', d.unique_key, d.items, d.meta, d.parent, case when d.given > 0 then d.id end,
+        d.subject, d.prepared, d.max_unfinished) s;
+    if (job ->> 'strict')::boolean and stored.over is not null then
+        raise exception 'the % has % unfinished jobs, which is its limit', stored.over, stored.allowed
+            using errcode = 'configuration_limit_exceeded', hint = 'try again when some of them have ended';
+    end if;
+    return json_build_object('job', stored.job, 'allowed', stored.allowed,
+        'outcome', coalesce(stored.over, case when stored.is_new then 'new' else 'known' end));
 end
 $$;
 
@@ -253,7 +283,8 @@ begin
         or exists (select from turnabout.task t where t.max_unfinished is not null) then
         left_out := array(
             select c.call from unnest(groups, tasks, calls) as c ("group", task, call)
-            where (select g.max_unfinished from turnabout.group_setting g where g.name = c."group") is not null
+            where coalesce((select g.max_unfinished from turnabout.group_setting g where g.name = c."group"),
+                    (select g.max_unfinished from turnabout.group_setting g where g.name = '')) < 2147483647
                 or (select t.max_unfinished from turnabout.task t where t.name = c.task) is not null
         );
     elsif idle is not null then

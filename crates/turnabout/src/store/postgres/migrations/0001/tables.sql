@@ -230,13 +230,14 @@ create table turnabout.settings (
 );
 insert into turnabout.settings values (true, 0);
 create table turnabout.group_setting (
-    name        text collate "C" primary key,
-    weight      integer not null,
+    name        text collate "C" primary key,  -- empty: what holds for every group that has nothing of its own
+    weight      integer,
     max_running integer,
     paused      boolean not null,
     max_unfinished integer,
     retention   text not null default '{}',
-    rate        text
+    rate        text,
+    max_share   integer                      -- of a hundred slots of each executor
 );
 create index group_limited on turnabout.group_setting (name) where max_unfinished is not null;
 create index group_weighted on turnabout.group_setting (name) where weight > 1;
@@ -253,17 +254,17 @@ create table turnabout.queue_setting (
     name   text collate "C" primary key,
     paused boolean not null
 );
--- How many jobs of a capped group or task are held: a row only for what is capped.
+-- How many jobs of a capped group or task are held: a row only for what is capped. What is capped and has no row holds nothing:
+-- a claim makes it, and prune_idle.sql forgets it.
 create table turnabout.cap (
     kind    smallint not null,               -- 0 group, 1 task
     name    text collate "C" not null,
-    allowed integer not null,
     running integer not null,
     primary key (kind, name)
 ) with (fillfactor = 50);
 
--- When the bucket of a rate will be full again, in nanoseconds since 1970: a row for each group or task that has a rate. Claims
--- of their jobs lock it, and nobody else does.
+-- When the bucket of a rate will be full again, in nanoseconds since 1970: a row for each group or task that has a rate. No
+-- row: it is full. Claims of their jobs lock it, and nobody else does.
 create table turnabout.rate (
     kind   smallint not null,                -- 0 group, 1 task
     name   text collate "C" not null,

@@ -222,7 +222,8 @@ begin
         visit := case when r."left" > 0 and groups[1] = r.place then r."left" end;
         while wanted > 0 loop
             r.place := groups[array_position(ranks, at)];
-            weight := coalesce((select greatest(g.weight, 1) from turnabout.group_setting g where g.name = r.place), 1);
+            weight := coalesce((select g.weight from turnabout.group_setting g where g.name = r.place),
+                (select g.weight from turnabout.group_setting g where g.name = ''), 1);
             visit := least(coalesce(visit, weight), weight);
             r."left" := greatest(visit - wanted, 0);
             wanted := wanted - visit;

@@ -36,7 +36,7 @@ mod meter;
 pub(crate) mod news;
 mod numbers;
 pub(crate) mod plan;
-mod registry;
+pub(crate) mod registry;
 mod reporter;
 mod scheduler;
 mod shutdown;

@@ -16,12 +16,16 @@ pub use key::KeyRate;
 pub use rate::Rate;
 
 /// What is set for a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupSettings {
-    /// How many jobs the group gets for each one of a group of weight 1.
-    pub weight: u32,
+    /// How many jobs the group gets for each one of a group of weight 1: see [`GroupSettings::weight`].
+    pub weight: Option<u32>,
     /// At most so many of its jobs run at a time, over all executors.
     pub max_running: Option<u32>,
+    /// At most so many of a hundred slots of each executor may its jobs have. Wherever there is more than one slot, others find
+    /// one, whatever the queue, and nobody has to count over all executors.
+    #[serde(default)]
+    pub max_share: Option<u32>,
     /// At most so many of its jobs may be unfinished: a submit past that is refused.
     pub max_unfinished: Option<u32>,
     /// Whether none of its jobs is taken.
@@ -37,19 +41,44 @@ pub struct GroupSettings {
 impl GroupSettings {
     /// The heaviest weight: a visit of a group takes no more jobs than this.
     pub const MAX_WEIGHT: u32 = 1000;
-}
 
-impl Default for GroupSettings {
-    fn default() -> Self {
+    /// How many jobs the group gets for each one of a group of weight 1: 1 unless it is set.
+    pub fn weight(&self) -> u32 {
+        self.weight.unwrap_or(1).max(1)
+    }
+
+    /// How many slots its jobs may have of an executor that has so many: one at least.
+    pub(crate) fn slots(&self, of: u32) -> Option<u32> {
+        self.max_share.map(|percent| share(percent, of))
+    }
+
+    /// At most so many of its jobs may be unfinished. The largest number is no limit: so a group can have none although there is
+    /// a default.
+    #[cfg(any(feature = "sqlite", test))]
+    pub(crate) fn quota(&self) -> Option<u32> {
+        self.max_unfinished.filter(|limit| *limit < i32::MAX as u32)
+    }
+
+    /// These settings, and those of all groups where nothing is set. A share and a number are two ways to say one thing: whoever
+    /// has one of them has neither of the defaults.
+    #[must_use]
+    pub fn or(self, defaults: &Self) -> Self {
+        let own = self.max_running.is_some() || self.max_share.is_some();
         Self {
-            weight: 1,
-            max_running: None,
-            max_unfinished: None,
-            paused: false,
-            rate: None,
-            retention: Retention::default(),
+            weight: self.weight.or(defaults.weight),
+            max_running: self.max_running.or(defaults.max_running.filter(|_| !own)),
+            max_share: self.max_share.or(defaults.max_share.filter(|_| !own)),
+            max_unfinished: self.max_unfinished.or(defaults.max_unfinished),
+            rate: self.rate.or(defaults.rate),
+            ..self
         }
     }
+}
+
+/// Such a share of so many slots, in percent: one at least.
+pub(crate) fn share(percent: u32, slots: u32) -> u32 {
+    let share = u64::from(slots) * u64::from(percent) / 100;
+    u32::try_from(share).unwrap_or(slots).max(1)
 }
 
 /// What is set for a task, beside what its code says.
@@ -100,8 +129,10 @@ pub struct GlobalSettings {
 pub struct Settings {
     /// Grows with every change.
     pub version: i64,
-    /// Groups for which something is set.
+    /// Groups for which something is set, and what is set for them alone. See [`Settings::group`].
     pub groups: HashMap<String, GroupSettings>,
+    /// What holds for every group that has no setting of its own: weight, limits and rate.
+    pub defaults: GroupSettings,
     /// Tasks for which something is set.
     pub tasks: HashMap<String, TaskLimits>,
     /// Queues for which something is set.
@@ -111,9 +142,50 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What is set for a group, or the defaults.
+    /// What holds for a group: what is set for it, and the defaults of all groups where nothing is. Nobody else applies these
+    /// defaults, but for statements of `PostgreSQL` that cannot ask.
     pub fn group(&self, name: &str) -> GroupSettings {
-        self.groups.get(name).copied().unwrap_or_default()
+        self.own(name).or(&self.defaults)
+    }
+
+    /// What is set for a group alone. Without a name: the defaults of all groups.
+    pub(crate) fn own(&self, name: &str) -> GroupSettings {
+        match name {
+            "" => self.defaults,
+            _ => self.groups.get(name).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Keeps what was set for a group (as [`Settings::own`] tells it).
+    pub(crate) fn keep(&mut self, name: String, settings: GroupSettings) {
+        if name.is_empty() {
+            self.defaults = settings;
+        } else if settings == GroupSettings::default() {
+            self.groups.remove(&name);
+        } else {
+            self.groups.insert(name, settings);
+        }
+    }
+
+    /// What a cap allows at the most.
+    pub(crate) fn limit(&self, cap: &Cap) -> Option<u32> {
+        match cap {
+            Cap::Group(group) => self.group(group).max_running,
+            Cap::Task(task) => self.task(task).max_running,
+        }
+    }
+
+    /// The caps that a job is subject to.
+    pub(crate) fn caps(&self, group: &str, task: &str) -> impl Iterator<Item = Cap> {
+        let all = [Cap::Group(group.to_owned()), Cap::Task(task.to_owned())];
+        all.into_iter().filter(|cap| self.limit(cap).is_some())
+    }
+
+    /// Whether there is any cap at all.
+    pub(crate) fn any_cap(&self) -> bool {
+        self.defaults.max_running.is_some()
+            || self.groups.values().any(|group| group.max_running.is_some())
+            || self.tasks.values().any(|task| task.max_running.is_some())
     }
 
     /// What is set for a task, or the defaults.

@@ -382,7 +382,13 @@ impl Jobs {
 
     /// Changes what is set for a group: its weight, its cap, whether it is paused. Say what, then await it.
     pub fn group(&self, group: impl Into<String>) -> SetGroup {
-        SetGroup::new(self.clone(), group.into())
+        SetGroup::new(self.clone(), Some(group.into()))
+    }
+
+    /// Changes what holds for every group that has no setting of its own, setting by setting: weight, limits and rate. Say what,
+    /// then await it.
+    pub fn group_defaults(&self) -> SetGroup {
+        SetGroup::new(self.clone(), None)
     }
 
     /// Changes what is set for a task, beside what its code says. Say what, then await it.

@@ -76,8 +76,9 @@
 //! - **Limits.** [`Task::MAX_UNFINISHED`] for each owner, [`jobs::SetGroup::max_unfinished`] for a group.
 //! - **Hooks** with the application's state: [`Executor::on_error`], [`Executor::on_cancelled`],
 //!   [`Executor::before_delete`] run at least once, whoever made it so; [`Executor::describe_error`] finds words for people.
-//! - **A transaction**, on `PostgreSQL`: with [`Task::TRANSACTION`] a handler has [`Context::transaction`], which is
-//!   committed together with the job's success, or not at all.
+//! - **A transaction**: [`Submit::within`] stores a job in a transaction of the application's own, [`Context::finish_within`]
+//!   ends one there; sqlx (features `sqlx-postgres`, `sqlx-sqlite`) and tokio-postgres. On `PostgreSQL`, with
+//!   [`Task::TRANSACTION`], a handler has [`Context::transaction`], which the executor begins and ends.
 //! - **Blocking handlers** run on threads of their own: [`Executor::blocking_task`].
 //!
 //! [`Submit::inline`] runs a job at once, in the caller's process.
@@ -146,6 +147,7 @@ pub mod progress;
 pub mod retention;
 pub mod schedule;
 pub mod shares;
+mod statement;
 #[doc(hidden)]
 pub mod store;
 mod submit;
@@ -156,6 +158,8 @@ mod transaction;
 /// Without `PostgreSQL` there are no transactions for handlers.
 #[cfg(not(feature = "postgres"))]
 mod transaction {
+    pub(crate) use crate::statement::is_collision;
+
     #[derive(Debug)]
     pub enum Transaction {}
 
@@ -167,10 +171,6 @@ mod transaction {
     }
 
     pub(crate) struct Open(pub(crate) Option<std::sync::Arc<Transaction>>);
-
-    pub(crate) fn is_collision(_: &(dyn std::error::Error + 'static)) -> bool {
-        false
-    }
 }
 #[doc(hidden)]
 pub mod turn;
@@ -184,9 +184,8 @@ pub use lifecycle::Policy;
 pub use log::{JobLog, LogLimits};
 pub use progress::{Cancelled, Progress};
 pub use schedule::{Definition, Missed, Overlap, Schedule, ScheduleChange, ScheduleKey};
+pub use statement::{Statement, Within};
 pub use store::Submitted;
-#[cfg(feature = "postgres")]
-pub use submit::Within;
 pub use submit::{Submission, Submit, Submitting};
 pub use task::{Args, BoxError, Failure, Isolation, Refused, Task, TaskError, TaskResult, TaskSettings};
 #[cfg(feature = "postgres")]
@@ -198,6 +197,5 @@ pub use turn::{Fairness, Scheme};
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../../../docs/guide/tasks-and-handlers.md")]
 #[doc = include_str!("../../../docs/guide/progress-and-cancel.md")]
-#[doc = include_str!("../../../docs/guide/transactions.md")]
 #[doc = include_str!("../../../docs/guide/testing.md")]
 struct Readme;

@@ -170,7 +170,7 @@ impl Shares {
             standing.oldest = standing.oldest.into_iter().chain([head.submitted]).min();
         }
         for (name, standing) in &mut groups {
-            standing.weight = look.settings.group(name).weight.into();
+            standing.weight = look.settings.group(name).weight().into();
         }
         groups
     }

@@ -57,6 +57,7 @@ mod settings;
 mod signal;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod statements;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod swept;
 mod take;
@@ -68,6 +69,7 @@ pub(crate) use hints::HINTS_KEPT;
 pub use hints::{Hint, Hints, Watched};
 pub use hooks::OwedHooks;
 pub use ids::{IdLock, Occupied};
+pub(crate) use new_job::check_time;
 pub use new_job::{MaxUnfinished, NewJob, Submitted};
 pub use options::{SchemaStatus, StoreOptions};
 pub use overview::{Counts, Filter, Overview, Standpoint};
@@ -75,6 +77,7 @@ pub use relay::{Leg, Relay};
 pub use schedules::Schedules;
 pub use settings::{Configuration, Setting};
 pub use signal::{Signal, Wake};
+pub use statements::{Database, Statements};
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) use swept::{OVERLAP, Swept};
 pub use take::{Stood, Take, Taken};
@@ -100,6 +103,11 @@ pub trait Store:
 
     /// Transactions of handlers and callers, where the store has such a thing.
     fn transactions(&self) -> Option<&dyn Transactions>;
+
+    /// What other drivers run inside transactions of their own, where another connection can see the jobs at all.
+    fn statements(&self) -> Option<Statements> {
+        None
+    }
 
     /// Stores jobs; one outcome for each, in their order. An error on one does not touch the others.
     async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Result<Submitted>>> {

@@ -291,7 +291,7 @@ impl Turns {
             };
             let mut at = 0;
             while wanted > 0 && !groups.is_empty() {
-                let weight = settings.group(&groups[at].group).weight.max(1);
+                let weight = settings.group(&groups[at].group).weight();
                 // A weight that was lowered meanwhile cuts the rest of a visit too.
                 let visit = left.take().unwrap_or(weight).min(weight);
                 let jobs = visit.min(wanted);
@@ -308,7 +308,7 @@ impl Turns {
                 }
             }
         } else {
-            let weights: Vec<u32> = groups.iter().map(|g| settings.group(&g.group).weight.max(1)).collect();
+            let weights: Vec<u32> = groups.iter().map(|g| settings.group(&g.group).weight()).collect();
             let names: Vec<&str> = groups.iter().map(|g| &*g.group).collect();
             let order = self.accounts.level(ring, &names, &weights, want, peeked.complete);
             for at in &order {

@@ -7,7 +7,7 @@ use std::path::Path;
 const NAMES: &str = "Args Attempt BoxError Cancel Cancelled Context Definition Described Error Executor ExecutorHandle \
     Explanation Failure Fairness FollowLogs Health HookContext HookHandler Isolation Job JobId JobLog Jobs LogLimits LogPage \
     Missed Overlap Page Policy Priority Progress Refused Result Savepoint Schedule ScheduleChange ScheduleKey Scheme \
-    ScopedJobs State Submission Submit Submitted Submitting Task TaskError TaskResult TaskSettings Transaction Watch Within";
+    ScopedJobs State Statement Submission Submit Submitted Submitting Task TaskError TaskResult TaskSettings Transaction Watch Within";
 
 /// Modules whose names are part of the API.
 const MODULES: &str = "clock failures group hook job jobs log progress retention schedule shares testing";

@@ -237,8 +237,11 @@ impl<'a> Claimer<'a> {
     /// A job was taken: its group is charged what it will probably cost.
     fn charge(&mut self, job: Claimed, settings: &Settings) -> Arc<Held> {
         let group = settings.group(&job.group);
-        let capped = group.max_running.is_some() || group.rate.is_some() || settings.task(&job.task).is_limited();
-        let weight = group.weight;
+        let capped = group.max_running.is_some()
+            || group.max_share.is_some()
+            || group.rate.is_some()
+            || settings.task(&job.task).is_limited();
+        let weight = group.weight();
         let cost = self.turns.charge(&job.group, weight, job.items);
         let held = Held::new(job, weight, capped);
         if let Some(cost) = cost {

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::news::News;
 use super::start_mark::StartMark;
+use crate::group::Cap;
 use crate::job::{Claimed, JobId};
 use crate::log::{Buffer, JobLog};
 use crate::progress::{Progress, Shown};
@@ -188,7 +189,7 @@ impl Held {
     }
 
     /// When its handler began, by the store's clock.
-    pub(super) fn started_at(&self) -> Option<Timestamp> {
+    pub(crate) fn started_at(&self) -> Option<Timestamp> {
         self.started_at.get().copied()
     }
 
@@ -343,11 +344,13 @@ impl Hand {
     }
 
     /// How many jobs of a task are in hand and have not ended.
-    pub(super) fn unended(&self, task: &str) -> u32 {
+    pub(super) fn unended(&self, of: &Cap) -> u32 {
+        let is_of = |held: &Held| match of {
+            Cap::Group(group) => held.job.group == *group,
+            Cap::Task(task) => held.job.task == *task,
+        };
         let held = self.held();
-        held.values()
-            .filter(|held| held.job.task == task && !held.has_ended())
-            .count() as u32
+        held.values().filter(|held| is_of(held) && !held.has_ended()).count() as u32
     }
 
     /// The store knows what became of these: they are no longer ours.

@@ -8,6 +8,7 @@ use super::ExecutorHandle;
 use super::attempt;
 use super::hand::Held;
 use crate::error::{Error, Result};
+use crate::group::Cap;
 use crate::job::Job;
 use crate::jobs::Jobs;
 use crate::submit::Submit;
@@ -41,7 +42,7 @@ impl ExecutorHandle {
         let asking = life.numbers.inline();
         let number = asking.number;
         let each = jobs.settings().await?.task(&task).max_running_each;
-        let claimed = if each.is_some_and(|most| life.hand.unended(&task) >= most) {
+        let claimed = if each.is_some_and(|most| life.hand.unended(&Cap::Task(task.clone())) >= most) {
             None
         } else {
             life.store.grab(life.incarnation, number, submitted.id).await?

@@ -19,6 +19,7 @@ use super::health::{Reports, Troubles};
 use super::news::News;
 use super::numbers::Numbers;
 use crate::clock::Clock;
+use crate::group::Cap;
 use crate::store::Store;
 use crate::turn::Here;
 
@@ -136,13 +137,12 @@ impl Life {
 
     /// What takes have to know of the jobs and slots here.
     pub(super) fn here(self: &Arc<Self>) -> Here {
-        let free = self
-            .seated
-            .load(Relaxed)
-            .saturating_sub(self.hand.running() + self.hand.queued());
+        let slots = self.seated.load(Relaxed);
+        let free = slots.saturating_sub(self.hand.running() + self.hand.queued());
         let life = Arc::downgrade(self);
-        let held = move |task: &str| life.upgrade().map_or(0, |life| life.hand.unended(task));
-        Here::new(held, u32::try_from(free).unwrap_or(u32::MAX))
+        let held = move |of: &Cap| life.upgrade().map_or(0, |life| life.hand.unended(of));
+        let [free, slots] = [free, slots].map(|slots| u32::try_from(slots).unwrap_or(u32::MAX));
+        Here::new(held, free, slots)
     }
 
     /// How long this life has lasted, by the clock that counts.

@@ -309,7 +309,7 @@ impl Serialize for Encoded {
     }
 }
 
-fn encode<O: Serialize>(output: &O) -> TaskResult<Option<String>> {
+pub(crate) fn encode<O: Serialize + ?Sized>(output: &O) -> TaskResult<Option<String>> {
     let text = serde_json::to_string(output)
         .map_err(|e| TaskError::permanent(format!("the result cannot be written as JSON: {e}")))?;
     if text.len() > MAX_RESULT {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 /// No delay is longer, in seconds: some 6000 years. A moment that clocks cannot show could not be read again.
-#[cfg(feature = "postgres")]
 pub(crate) const LONGEST: f64 = 2e11;
 
 /// When a job may start.
@@ -31,8 +30,7 @@ impl When {
         .filter(|moment| *moment > now)
     }
 
-    /// A moment, or seconds from now by the store's clock: what `PostgreSQL` is told.
-    #[cfg(feature = "postgres")]
+    /// A moment, or seconds from now by the store's clock: what statements are told.
     pub(crate) fn parts(self) -> (Option<Timestamp>, Option<f64>) {
         match self {
             Self::Now => (None, None),

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::predict::Predicted;
 use crate::clock::until;
-use crate::group::{Cap, Rate};
+use crate::group::{Cap, Rate, share};
 use crate::job::{Job, Lane, Reason, State};
 use crate::store::Standpoint;
 use crate::store::insight::{Held, HeldBy};
@@ -44,6 +44,9 @@ pub struct Explanation {
     pub rates: Vec<(Cap, Rate, Duration)>,
     /// How many jobs of its task run on each executor that would take it, if no further one may there.
     pub each_full: Option<u32>,
+    /// The share of the slots of each executor, in percent, that jobs of its group have at the most, if they have it on all that
+    /// would take it.
+    pub share_full: Option<u32>,
     /// Whether some executor serves its queue, knows its task and was not told to take no more.
     pub known: bool,
     /// For how long none of those was heard of, if it is so long that they may be gone.
@@ -95,6 +98,7 @@ impl Explanation {
                 .filter(|(_, _, wait)| !wait.is_zero())
                 .collect(),
             each_full: task.max_running_each,
+            share_full: group.max_share,
             known: standpoint.heard.is_some(),
             silent: standpoint
                 .heard
@@ -117,11 +121,19 @@ impl Explanation {
             .collect();
         self.slots = able.iter().map(|member| u64::from(member.info.slots)).sum();
         self.held = able.iter().map(|member| member.held).sum();
+        let here = |held: &&Held| able.iter().any(|member| member.info.queues.contains(&held.queue));
+        if let Some(percent) = self.share_full {
+            let share = |member: &&Member| u64::from(share(percent, member.info.slots));
+            let own = held.iter().filter(here).filter(|held| held.group == self.job.group);
+            let own: u64 = own.map(|held| held.jobs).sum();
+            if own < able.iter().map(share).sum() {
+                self.share_full = None;
+            }
+        }
         if self.slots == 0 || self.held < self.slots {
             return;
         }
         let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
-        let here = |held: &&Held| able.iter().any(|member| member.info.queues.contains(&held.queue));
         for held in held.iter().filter(here) {
             *groups.entry(&held.group).or_default() += held.jobs;
         }
@@ -211,6 +223,12 @@ impl Explanation {
             let (jobs, task) = (if most == 1 { "job" } else { "jobs" }, &self.job.task);
             obstacles.push(format!(
                 "each executor that would take it runs {most} {jobs} of the task `{task}`, which is the limit on one executor"
+            ));
+        }
+        if let Some(percent) = self.share_full.filter(|_| self.known) {
+            obstacles.push(format!(
+                "jobs of the group `{}` have {percent} % of the slots of each executor, which is its limit",
+                self.job.group
             ));
         }
         for (of, rate, wait) in &self.rates {

@@ -159,14 +159,14 @@ async fn look_ahead(
     let share = lane_share(job, &own);
     let beside = insight.ready(&beside(job, &own), place as u32 + 1000).await?;
     let beside: u64 = beside.iter().sum();
-    let own_weight: f64 = settings.group(&job.group).weight.into();
+    let own_weight: f64 = settings.group(&job.group).weight().into();
     let turns = (place, (place + beside as f64) / share);
     // The first groups are counted; of the others it is assumed that they have enough to do.
     let mut places = Vec::new();
     let mut most = Vec::new();
     let (mut weights, mut jobs) = (0.0, 0.0);
     for (group, queues) in &groups {
-        let weight: f64 = settings.group(group).weight.into();
+        let weight: f64 = settings.group(group).weight().into();
         weights += weight;
         let theirs = turns.0 * weight / own_weight;
         if *group == job.group {

@@ -16,15 +16,17 @@ use crate::submit::{group_name, name};
 /// So many jobs at the most can be said as a limit: stores count in four bytes with a sign.
 const MAX_LIMIT: u32 = i32::MAX as u32;
 
-/// New settings of a group; what is not said stays as it is. Await it to make them so: it returns all that is set for the
+/// New settings of a group; what is not said stays as it is. Await it to make them so: it returns all that holds for the
 /// group then.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is set until it is awaited"]
 pub struct SetGroup {
     jobs: Jobs,
-    group: String,
-    weight: Option<u32>,
+    /// None: the defaults of all groups.
+    group: Option<String>,
+    weight: New<u32>,
     max_running: New<u32>,
+    max_share: New<u32>,
     max_unfinished: New<u32>,
     paused: Option<bool>,
     rate: New<Rate>,
@@ -32,12 +34,13 @@ pub struct SetGroup {
 }
 
 impl SetGroup {
-    pub(super) fn new(jobs: Jobs, group: String) -> Self {
+    pub(super) fn new(jobs: Jobs, group: Option<String>) -> Self {
         Self {
             jobs,
             group,
-            weight: None,
+            weight: New::AsItIs,
             max_running: New::AsItIs,
+            max_share: New::AsItIs,
             max_unfinished: New::AsItIs,
             paused: None,
             rate: New::AsItIs,
@@ -47,24 +50,37 @@ impl SetGroup {
 
     /// How many jobs the group gets for each one of a group of weight 1: from 1 to 1000.
     pub fn weight(mut self, weight: u32) -> Self {
-        self.weight = Some(weight);
+        self.weight = New::Set(Some(weight));
         self
     }
 
-    /// At most so many of its jobs run at a time, over all executors. `None`: as many as there are slots.
+    /// The weight of all groups that have none of their own.
+    pub fn usual_weight(mut self) -> Self {
+        self.weight = New::Set(None);
+        self
+    }
+
+    /// At most so many of its jobs run at a time, over all executors. `None`: as the defaults of all groups say.
     pub fn max_running(mut self, jobs: Option<u32>) -> Self {
         self.max_running = New::Set(jobs);
         self
     }
 
+    /// At most such a share of the slots of each executor, in percent, may its jobs have: one slot at least. `None`: as the
+    /// defaults of all groups say.
+    pub fn max_share(mut self, percent: Option<u32>) -> Self {
+        self.max_share = New::Set(percent);
+        self
+    }
+
     /// At most so many of its jobs may be unfinished: a submit past that is [`Error::TooMany`]. Those that there are
-    /// count. `None`: any number.
+    /// count. `None`: as the defaults of all groups say.
     pub fn max_unfinished(mut self, jobs: Option<u32>) -> Self {
         self.max_unfinished = New::Set(jobs);
         self
     }
 
-    /// How often its jobs may start, over all executors. `None`: as often as there are slots.
+    /// How often its jobs may start, over all executors. `None`: as the defaults of all groups say.
     pub fn rate(mut self, rate: Option<Rate>) -> Self {
         self.rate = New::Set(rate);
         self
@@ -90,9 +106,16 @@ impl SetGroup {
     }
 
     async fn set(self) -> Result<GroupSettings> {
-        group_name(&self.group)?;
+        if let Some(group) = &self.group {
+            group_name(group)?;
+        } else if self.paused.is_some() || !self.retention.0.is_empty() {
+            return Err(Error::invalid(
+                "group defaults",
+                "pauses and retention have none; `Jobs::global` sets them for everything",
+            ));
+        }
         self.retention.check()?;
-        if let Some(weight) = self.weight
+        if let New::Set(Some(weight)) = self.weight
             && !(1..=GroupSettings::MAX_WEIGHT).contains(&weight)
         {
             return Err(Error::invalid(
@@ -105,21 +128,36 @@ impl SetGroup {
         }
         self.max_running
             .check("max_running", "0 would never let a job run; use pause for that")?;
+        if let New::Set(Some(percent)) = self.max_share
+            && !(1..=100).contains(&percent)
+        {
+            let why = format!("{percent} is not from 1 to 100; it is a share of the slots in percent");
+            return Err(Error::invalid("max_share", why));
+        }
         self.max_unfinished
             .check("max_unfinished", "0 would never let a job in; allow at least 1")?;
         // Again, if someone else was quicker: what they have changed is not ours to undo.
         loop {
             let known = self.jobs.settings().await?;
-            let mut settings = known.group(&self.group);
-            settings.weight = self.weight.unwrap_or(settings.weight);
+            let name = self.group.clone().unwrap_or_default();
+            let mut settings = known.own(&name);
+            settings.weight = self.weight.over(settings.weight);
             settings.max_running = self.max_running.over(settings.max_running);
+            settings.max_share = self.max_share.over(settings.max_share);
             settings.max_unfinished = self.max_unfinished.over(settings.max_unfinished);
             settings.paused = self.paused.unwrap_or(settings.paused);
             settings.rate = self.rate.over(settings.rate);
             self.retention.over(&mut settings.retention);
-            let setting = Setting::Group(self.group.clone(), settings);
-            if self.jobs.store().set_since(known.version, setting).await? {
-                return Ok(settings);
+            if (self.jobs.store())
+                .set_since(known.version, Setting::Group(name, settings))
+                .await?
+            {
+                let is_default = self.group.is_none();
+                return Ok(if is_default {
+                    settings
+                } else {
+                    settings.or(&known.defaults)
+                });
             }
         }
     }

@@ -117,7 +117,7 @@ fn two_groups_that_take_turns_have_what_they_are_entitled_to() {
 fn a_heavy_group_is_entitled_to_more_and_is_not_noisy_for_it() {
     let mut eye = Eye::new(4);
     let heavy = GroupSettings {
-        weight: 3,
+        weight: Some(3),
         ..GroupSettings::default()
     };
     eye.settings.groups.insert("a".to_owned(), heavy);

@@ -10,6 +10,7 @@ pub(crate) mod beside;
 mod bulk;
 mod caps;
 mod concurrency;
+mod defaults;
 mod each;
 mod exec;
 mod fence;

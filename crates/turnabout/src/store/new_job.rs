@@ -1,5 +1,10 @@
 //! A job to be stored, and what became of that.
 
+use jiff::Timestamp;
+
+use super::{ID_AHEAD, ID_PAST};
+use crate::clock::after;
+use crate::error::{Error, Result};
 use crate::job::{JobId, Meta, Priority, When};
 
 /// A job to be stored. Its parts have been checked (see `submit.rs`).
@@ -60,4 +65,16 @@ pub struct Submitted {
     pub id: JobId,
     /// Whether the job is new.
     pub new: bool,
+}
+
+/// Whether an id that a caller gave can be right, for a job that is not known.
+pub(crate) fn check_time(id: JobId, now: Timestamp) -> Result<()> {
+    let Some(made) = id.time() else {
+        return Err(Error::invalid("job id", "it is not a UUID of version 7"));
+    };
+    if made > after(now, ID_AHEAD) || after(made, ID_PAST) < now {
+        let why = format!("its time, {made}, is more than 7 days ago or 24 hours ahead; make a new id");
+        return Err(Error::invalid("job id", why));
+    }
+    Ok(())
 }

@@ -16,8 +16,8 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use super::{
-    Changed, Leg, NewJob, Promoted, Rewrite, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted,
-    Take, Taken, Transactions, Wake, Which,
+    Changed, Database, Leg, NewJob, Promoted, Rewrite, Settle, Settled, Signal, Start, Statements, Stood, Store,
+    StoreOptions, Submitted, Take, Taken, Transactions, Wake, Which,
 };
 use crate::clock::Clock;
 use crate::error::Result;
@@ -268,6 +268,15 @@ impl Store for PostgresStore {
 
     fn transactions(&self) -> Option<&dyn Transactions> {
         Some(self)
+    }
+
+    fn statements(&self) -> Option<Statements> {
+        Some(Statements {
+            database: Database::Postgres,
+            submit: self.sql.submit_within.clone(),
+            outcome: None,
+            finish: self.sql.finish_within.clone(),
+        })
     }
 
     async fn submit_portion(&self, jobs: Vec<NewJob>, leg: Leg) -> Result<Vec<Result<Submitted>>> {

@@ -11,7 +11,7 @@ use crate::task::TaskSettings;
 /// What a setting is about, and what it becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Setting {
-    /// A group's; the defaults forget it.
+    /// A group's; the defaults forget it. Without a name: what holds for every group that has no setting of its own.
     Group(String, GroupSettings),
     /// A task's; the defaults forget it.
     Task(String, TaskLimits),

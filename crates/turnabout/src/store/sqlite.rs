@@ -66,8 +66,8 @@ use uuid::Uuid;
 
 use super::Swept;
 use super::{
-    Changed, Leg, NewJob, Promoted, Rewrite, Settle, Settled, Signal, Start, Stood, Store, StoreOptions, Submitted,
-    Take, Taken, Transactions, Wake, Which,
+    Changed, Database, Leg, NewJob, Promoted, Rewrite, Settle, Settled, Signal, Start, Statements, Stood, Store,
+    StoreOptions, Submitted, Take, Taken, Transactions, Wake, Which,
 };
 use crate::clock::Clock;
 use crate::error::Result;
@@ -195,6 +195,16 @@ impl Store for SqliteStore {
 
     fn transactions(&self) -> Option<&dyn Transactions> {
         None
+    }
+
+    fn statements(&self) -> Option<Statements> {
+        // Into a store in memory no other connection can look.
+        self.reader.as_ref().map(|_| Statements {
+            database: Database::Sqlite,
+            submit: sql!("submit_within").to_owned(),
+            outcome: Some(sql!("submit_outcome")),
+            finish: sql!("finish_within").to_owned(),
+        })
     }
 
     async fn submit_portion(&self, jobs: Vec<NewJob>, mut leg: Leg) -> Result<Vec<Result<Submitted>>> {

@@ -73,7 +73,7 @@ impl Limited {
                     break;
                 }
                 let group = &groups[at].group;
-                let weight = settings.group(group).weight.max(1);
+                let weight = settings.group(group).weight();
                 let begun = self.served.get(&**group).filter(|_| lap == 0);
                 let visit = begun.map_or(weight, |served| served.left.min(weight)).min(turns);
                 shares[at].1 += visit;

@@ -157,7 +157,7 @@ impl Round {
         let visits = shares
             .into_iter()
             .map(|(at, wanted)| Visit {
-                weight: settings.group(&peeked.groups[at].group).weight,
+                weight: settings.group(&peeked.groups[at].group).weight(),
                 group: peeked.groups[at].group.clone(),
                 wanted,
                 got: 0,
@@ -167,7 +167,7 @@ impl Round {
             })
             .collect();
         let mut round = Self {
-            slots: turns.here.slots(),
+            slots: turns.here.free(),
             turns,
             visits,
             waiting,
@@ -183,15 +183,25 @@ impl Round {
         round
     }
 
-    /// How many jobs of each task may be taken because of what runs here already.
+    /// How many jobs of each group and task may be taken because of what runs here already.
     fn look_here(&mut self, settings: &Settings) {
+        let slots = self.turns.here.slots();
+        let share = |visit: &Visit| {
+            let most = settings.group(&visit.group).slots(slots)?;
+            Some((Cap::Group(visit.group.to_string()), most))
+        };
+        for (cap, most) in self.visits.iter().filter_map(share).collect::<Vec<_>>() {
+            let held = self.turns.here.held(&cap);
+            self.allow(cap, most.saturating_sub(held));
+        }
         if !self.turns.limited.any() {
             return;
         }
         for task in self.tasks() {
             if let Some(most) = settings.task(&task).max_running_each {
-                let held = self.turns.here.held(&task);
-                self.allow(Cap::Task(task), most.saturating_sub(held));
+                let cap = Cap::Task(task);
+                let held = self.turns.here.held(&cap);
+                self.allow(cap, most.saturating_sub(held));
             }
         }
     }

@@ -176,7 +176,7 @@ impl Simulation {
     }
 
     fn start(&mut self, at: usize, job: Claimed) {
-        let weight = self.world.settings.group(&job.group).weight;
+        let weight = self.world.settings.group(&job.group).weight();
         let known = (self.fairness == Fairness::Items).then_some(f64::from(job.items));
         let accounts = &mut self.executors[at].turns.accounts;
         let charged = accounts.take(&job.group, weight, known);

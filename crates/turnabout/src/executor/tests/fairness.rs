@@ -192,7 +192,7 @@ async fn paused_groups_and_tasks_wait_until_resumed(world: &World) {
     assert_eq!(jobs.get(job).await.expect("it is there").attempts, 0);
     let settings = jobs.settings().await.expect("the settings");
     assert_eq!(
-        (settings.group("acme").weight, settings.group("acme").paused),
+        (settings.group("acme").weight(), settings.group("acme").paused),
         (3, false)
     );
     jobs.task_limits("echo").resume().await.expect("resumed");

@@ -117,8 +117,9 @@ impl Place<'_> {
     }
 
     fn schema(&self) -> String {
-        let function = transactions(self.world).submit_function();
-        function.split('.').next().expect("a schema").to_owned()
+        let submit = self.world.store.statements().expect("some").submit;
+        let (before, _) = submit.split_once(".submit_job").expect("a function");
+        before.rsplit(' ').next().expect("a schema").to_owned()
     }
 
     fn write<const LEVEL: u8>(&self, how: &str) -> Write<LEVEL> {

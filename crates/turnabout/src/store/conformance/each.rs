@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::{Exec, World, cases, job};
-use crate::group::TaskLimits;
+use crate::group::{Cap, TaskLimits};
 use crate::jobs::Jobs;
 use crate::lifecycle::Event;
 use crate::store::insight::HeldBy;
@@ -28,7 +28,17 @@ async fn limit(world: &World, max_running: Option<u32>, max_running_each: Option
 fn counting(exec: &mut Exec) -> Arc<AtomicU32> {
     let held = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&held);
-    exec.turns.here = Here::new(move |task| if task == "work" { count.load(Relaxed) } else { 0 }, 1000);
+    exec.turns.here = Here::new(
+        move |of| {
+            if *of == Cap::Task("work".to_owned()) {
+                count.load(Relaxed)
+            } else {
+                0
+            }
+        },
+        1000,
+        1000,
+    );
     held
 }
 

@@ -141,7 +141,10 @@ impl Oracle {
             let groups = GROUPS.map(|name| Setting::Group(name.to_owned(), GroupSettings::default()));
             let tasks = TASKS.map(|name| Setting::Task(name.to_owned(), TaskLimits::default()));
             let queues = QUEUES.map(|name| Setting::Queue(name.to_owned(), QueueSettings::default()));
-            let all = [Setting::Global(GlobalSettings::default())];
+            let all = [
+                Setting::Global(GlobalSettings::default()),
+                Setting::Group(String::new(), GroupSettings::default()),
+            ];
             for setting in groups.into_iter().chain(tasks).chain(queues).chain(all) {
                 store.set(setting).await.expect("it is set");
             }

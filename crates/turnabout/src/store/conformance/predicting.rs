@@ -117,7 +117,7 @@ async fn four_starts_in_five_lie_in_the_interval_with_jobs_of_different_length(w
 
 async fn four_starts_in_five_lie_in_the_interval_with_weights_limits_and_priorities(world: &World) {
     let heavy = GroupSettings {
-        weight: 3,
+        weight: Some(3),
         ..GroupSettings::default()
     };
     let limited = GroupSettings {

@@ -218,12 +218,12 @@ async fn jobs_under_a_rate_are_not_taken_ahead_of_a_free_slot(world: &World) {
             world.submit((0..10).map(|_| of_task(group, task)).collect()).await;
         }
     }
-    exec.turns.here = Here::new(|_| 0, 3);
+    exec.turns.here = Here::new(|_| 0, 3, 3);
     let jobs = exec.take(12).await;
     let rated = jobs.iter().filter(|job| job.task != "work").count();
     assert!((1..=3).contains(&rated), "{rated} for three free slots");
     exec.turns.forgive();
-    exec.turns.here = Here::new(|_| 0, 0);
+    exec.turns.here = Here::new(|_| 0, 0, 3);
     let take = exec.ask(12);
     let taken = world.store.take(take).await.expect("take works");
     assert!(

@@ -138,7 +138,7 @@ async fn no_group_is_ever_more_than_one_visit_ahead_of_another(world: &World) {
 
 async fn set_weight(world: &World, group: &str, weight: u32) {
     let settings = GroupSettings {
-        weight,
+        weight: Some(weight),
         ..GroupSettings::default()
     };
     let setting = Setting::Group(group.to_owned(), settings);

@@ -23,7 +23,7 @@ async fn set_task(world: &World, task: &str, limits: TaskLimits) {
 
 fn weight(weight: u32) -> GroupSettings {
     GroupSettings {
-        weight,
+        weight: Some(weight),
         ..GroupSettings::default()
     }
 }
@@ -32,8 +32,9 @@ async fn settings_are_kept_and_their_defaults_forgotten(world: &World) {
     let before = world.store.settings().await.expect("it works");
     assert!(before.groups.is_empty() && before.tasks.is_empty());
     let heavy = GroupSettings {
-        weight: 7,
+        weight: Some(7),
         max_running: Some(3),
+        max_share: Some(40),
         max_unfinished: Some(1000),
         paused: true,
         retention: Retention {
@@ -145,7 +146,7 @@ async fn a_take_says_which_settings_were_in_force(world: &World) {
     };
     let taken = world.store.take(take).await.expect("it works");
     assert_eq!(*taken.settings, *world.store.settings().await.expect("it works"));
-    assert_eq!(taken.settings.group("a").weight, 4);
+    assert_eq!(taken.settings.group("a").weight(), 4);
 }
 
 /// Each of two operators changes something else about one group, again and again: nothing gets lost.
@@ -162,7 +163,7 @@ async fn two_who_change_one_group_at_once_undo_nothing(world: &World) {
         weighed.expect("it is set");
         capped.expect("it is set");
         let settings = world.store.settings().await.expect("it works").group("a");
-        assert_eq!((settings.weight, settings.max_running), (round + 1, Some(round)));
+        assert_eq!((settings.weight(), settings.max_running), (round + 1, Some(round)));
     }
 }
 
@@ -207,8 +208,9 @@ async fn whoever_sets_something_is_told_all_that_is_set(world: &World) {
     jobs.group("a").weight(3).await.expect("it is set");
     let set = jobs.group("a").max_running(Some(2)).pause().await.expect("it is set");
     let expected = GroupSettings {
-        weight: 3,
+        weight: Some(3),
         max_running: Some(2),
+        max_share: None,
         max_unfinished: None,
         paused: true,
         rate: None,

@@ -47,7 +47,11 @@ async fn settings_made_in_one_process_act_at_once_in_another(world: &World) {
         world.store.set(setting).await.expect("it is set");
     };
     let plain = GroupSettings::default();
-    set(GroupSettings { weight: 2, ..plain }).await;
+    set(GroupSettings {
+        weight: Some(2),
+        ..plain
+    })
+    .await;
     assert_eq!(groups(&exec.take(3).await), ["a", "b", "a"]);
     set(GroupSettings { paused: true, ..plain }).await;
     assert_eq!(groups(&exec.take(2).await), ["b", "b"]);

@@ -72,7 +72,7 @@ async fn a_resumed_group_and_a_promotion_wake_sleepers(world: &World) {
     let setting = Setting::Group(
         "a".to_owned(),
         GroupSettings {
-            weight: 2,
+            weight: Some(2),
             ..GroupSettings::default()
         },
     );

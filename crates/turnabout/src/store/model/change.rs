@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{Model, Tables};
 use crate::clock::until;
 use crate::error::{Error, Result};
-use crate::group::{GroupSettings, QueueSettings, Quota, TaskLimits};
+use crate::group::{QueueSettings, Quota, TaskLimits};
 use crate::job::{Attempt, Claim, Job, JobId, State};
 use crate::lifecycle::{Event, Location, decide, words};
 use crate::store::{Beat, Changed, Promoted, Rewrite, Setting, Signal, Which};
@@ -187,7 +187,7 @@ impl Tables {
                     Quota::owner(&job.group, &job.task, job.owner.as_deref()),
                     self.tasks.get(&job.task).and_then(|task| task.max_unfinished),
                 ),
-                (Quota::group(&job.group), self.settings.group(&job.group).max_unfinished),
+                (Quota::group(&job.group), self.settings.group(&job.group).quota()),
             ];
             for (quota, limit) in quotas {
                 let others = self.live.values().chain(again[..at].iter().copied());
@@ -229,12 +229,7 @@ impl Tables {
         let mut settings = (*self.settings).clone();
         settings.version += 1;
         match setting {
-            Setting::Group(name, set) if set == GroupSettings::default() => {
-                settings.groups.remove(&name);
-            }
-            Setting::Group(name, set) => {
-                settings.groups.insert(name, set);
-            }
+            Setting::Group(name, set) => settings.keep(name, set),
             Setting::Task(name, set) if set == TaskLimits::default() => {
                 settings.tasks.remove(&name);
             }

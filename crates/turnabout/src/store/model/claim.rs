@@ -35,12 +35,9 @@ impl Model {
         let mut round = Round::begin(take.turns, &ring, peeked, take.want, &take.tasks, &settings);
         tables.rings.insert(take.kind, round.ring.clone());
         for cap in round.caps(&settings) {
-            let limit = match &cap {
-                Cap::Group(group) => settings.group(group).max_running,
-                Cap::Task(task) => settings.task(task).max_running,
-            };
+            let limit = settings.limit(&cap).unwrap_or(u32::MAX);
             let running = tables.running(&cap);
-            round.allow(cap, limit.unwrap_or(u32::MAX).saturating_sub(running));
+            round.allow(cap, limit.saturating_sub(running));
         }
         let now = nanoseconds(self.now());
         for of in round.rates(&settings) {

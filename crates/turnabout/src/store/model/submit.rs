@@ -100,7 +100,7 @@ impl Tables {
             MaxUnfinished::Any => None,
             MaxUnfinished::AtMost(limit) => Some(limit),
         };
-        let in_group = self.settings.group(&new.group).max_unfinished;
+        let in_group = self.settings.group(&new.group).quota();
         let jobs = || self.live.values().filter(|job| job.group == new.group);
         let owned = || jobs().filter(|job| job.task == new.task && job.owner == new.owner);
         // Counted only where there is a limit.

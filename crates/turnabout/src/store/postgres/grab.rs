@@ -1,12 +1,10 @@
 //! A parked job into an executor's hands, before it is due.
 
-use std::collections::HashMap;
-
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Mode, Tx, failed};
-use super::take::bucket;
+use super::take::cap_key;
 use crate::error::{Error, Result};
 use crate::group::{Cap, Rate};
 use crate::job::{Claimed, JobId, Lane};
@@ -23,35 +21,29 @@ impl PostgresStore {
         };
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
-        let settings = self.read_settings_on(tx.client()).await?;
-        if settings.is_paused(&job.queue, &job.group, &job.task) {
-            tx.commit().await.map_err(&failed)?;
-            return Ok(None);
-        }
         // In the order of all claims: the executor, the caps, the job.
         let alive = tx.query(&self.sql.alive, &[&executor]).await.map_err(&failed)?;
         if alive.is_empty() {
             return Err(Error::LeaseLost);
         }
         tx.execute(&self.sql.enter, &[]).await.map_err(&failed)?;
-        let (kinds, names) = ([0i16, 1], [job.group.as_str(), job.task.as_str()]);
-        let caps = tx
-            .query(&self.sql.lock_caps, &[&kinds.as_slice(), &names.as_slice()])
-            .await
-            .map_err(&failed)?;
-        let now = self.options.clock.manual();
-        let rates: HashMap<Cap, (i64, i64)> = tx
-            .query(&self.sql.lock_rates, &[&kinds.as_slice(), &names.as_slice(), &now])
-            .await
-            .map_err(&failed)?
+        // Only now: nobody makes a cap from here on.
+        let settings = self.read_settings_on(tx.client()).await?;
+        if settings.is_paused(&job.queue, &job.group, &job.task) {
+            tx.commit().await.map_err(&failed)?;
+            return Ok(None);
+        }
+        let caps: Vec<Cap> = settings.caps(&job.group, &job.task).collect();
+        let held = self.running_under(&tx, caps.iter()).await?;
+        let rates: Vec<(Cap, Rate)> = settings.rates(&job.group, &job.task).collect();
+        let stand = self.buckets(&tx, rates.iter().map(|(of, _)| of)).await?;
+        let rates: Vec<(Cap, Rate, (i64, i64))> = rates
+            .into_iter()
+            .filter_map(|(of, rate)| stand.get(&of).copied().map(|stands| (of, rate, stands)))
+            .collect();
+        let full = held
             .iter()
-            .map(bucket)
-            .collect();
-        let rates: Vec<(Cap, Rate, (i64, i64))> = settings
-            .rates(&job.group, &job.task)
-            .filter_map(|(of, rate)| rates.get(&of).map(|stands| (of, rate, *stands)))
-            .collect();
-        let full = caps.iter().any(|cap| cap.get::<_, i32>(2) == 0)
+            .any(|(cap, held)| settings.limit(cap).is_some_and(|most| *held >= most))
             || rates.iter().any(|(_, rate, (full, now))| rate.tokens(*full, *now) == 0);
         let taken = if full {
             0
@@ -61,7 +53,8 @@ impl PostgresStore {
                 .map_err(&failed)?
         };
         if taken > 0 && !caps.is_empty() {
-            tx.execute(&self.sql.fill_caps, &[&kinds.as_slice(), &names.as_slice()])
+            let (kinds, names): (Vec<i16>, Vec<&str>) = caps.iter().map(cap_key).unzip();
+            tx.execute(&self.sql.fill_caps, &[&kinds, &names])
                 .await
                 .map_err(&failed)?;
         }

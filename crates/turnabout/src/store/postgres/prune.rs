@@ -75,6 +75,8 @@ impl PostgresStore {
             .await?;
         self.run("forgetting keys of rates", &self.sql.prune_rate_keys, &[&now])
             .await?;
+        self.run("forgetting what is idle", &self.sql.prune_idle, &[&now])
+            .await?;
         self.run("forgetting old reports", &self.sql.prune_reports, &[]).await?;
         let left = clock::before(self.now(), NAMES_KEPT);
         self.run("forgetting old names", &self.sql.prune_names, &[&left])

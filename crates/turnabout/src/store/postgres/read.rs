@@ -7,7 +7,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::connect::{Mode, Tx, failed};
-use super::take::bucket;
+use super::take::{bucket, cap_of};
 use super::{PostgresStore, rows};
 use crate::error::Result;
 use crate::group::Cap;
@@ -165,27 +165,22 @@ impl PostgresStore {
         let now = self.options.clock.manual();
         let rates = client.query(&self.sql.rates, &[&job.group, &job.task, &now]).await;
         let stand: HashMap<Cap, (i64, i64)> = rates.map_err(&failed)?.iter().map(bucket).collect();
-        let rates = settings.rates(&job.group, &job.task).filter_map(|(of, rate)| {
-            let (full, now) = *stand.get(&of)?;
-            Some((of, rate, rate.wait(full, now)))
+        let rates = settings.rates(&job.group, &job.task).map(|(of, rate)| {
+            // No bucket: it is full.
+            let wait = stand.get(&of).map(|(full, now)| rate.wait(*full, *now));
+            (of, rate, wait.unwrap_or_default())
+        });
+        let held: HashMap<Cap, i32> = caps.iter().map(|row| (cap_of(row), row.get(2))).collect();
+        let running = settings.caps(&job.group, &job.task).filter_map(|cap| {
+            let most = settings.limit(&cap)?;
+            Some((cap.clone(), held.get(&cap).map_or(0, |held| *held as u32), most))
         });
         Ok(Some(Standpoint {
             rates: rates.collect(),
             ahead: row.get::<_, i64>(0) as u64,
             groups: row.get::<_, i64>(1) as u64,
             heard: row.get(2),
-            running: caps
-                .iter()
-                .map(|row| {
-                    let name: String = row.get(1);
-                    let cap = if row.get::<_, i16>(0) == 0 {
-                        Cap::Group(name)
-                    } else {
-                        Cap::Task(name)
-                    };
-                    (cap, row.get::<_, i32>(3) as u32, row.get::<_, i32>(2) as u32)
-                })
-                .collect(),
+            running: running.collect(),
             settings: (settings.group(&job.group), settings.task(&job.task)),
             queue: settings.queue(&job.queue),
             global: settings.global,

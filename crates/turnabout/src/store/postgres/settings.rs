@@ -49,24 +49,26 @@ impl PostgresStore {
         let mut settings = Settings::default();
         for row in client.query(&statement, &[]).await.map_err(&failed)? {
             let name: String = row.get(1);
-            let number = row.get::<_, i64>(2);
+            let number = row.get::<_, Option<i64>>(2);
             let max_running = row.get::<_, Option<i32>>(3).map(|n| n as u32);
             let paused = row.get(4);
             let max_unfinished = row.get::<_, Option<i32>>(5).map(|n| n as u32);
             let retention = retention(row.get(6))?;
             let max_running_each = row.get::<_, Option<i32>>(7).map(|n| n as u32);
             let rate: Option<Rate> = row.get::<_, Option<&str>>(8).map(str::parse).transpose()?;
+            let max_share = row.get::<_, Option<i32>>(9).map(|n| n as u32);
             match row.get::<_, i16>(0) {
                 0 => {
                     let group = GroupSettings {
-                        weight: number as u32,
+                        weight: number.map(|n| n as u32),
                         max_running,
+                        max_share,
                         max_unfinished,
                         paused,
                         retention,
                         rate,
                     };
-                    settings.groups.insert(name, group);
+                    settings.keep(name, group);
                 }
                 1 => {
                     let limits = TaskLimits {
@@ -79,7 +81,7 @@ impl PostgresStore {
                     settings.tasks.insert(name, limits);
                 }
                 2 => {
-                    settings.version = number;
+                    settings.version = number.unwrap_or(0);
                     settings.global = GlobalSettings { paused, retention };
                 }
                 _ => drop(settings.queues.insert(name, QueueSettings { paused })),
@@ -112,9 +114,7 @@ impl PostgresStore {
 
     /// Whether anything is capped, as far as known.
     pub(super) fn has_caps(&self) -> bool {
-        let settings = self.known_settings();
-        settings.groups.values().any(|s| s.max_running.is_some())
-            || settings.tasks.values().any(|s| s.max_running.is_some())
+        self.known_settings().any_cap()
     }
 
     pub(super) async fn write_setting(&self, setting: Setting, version: i64) -> Result<bool> {
@@ -148,10 +148,14 @@ impl PostgresStore {
     async fn try_write_setting(&self, setting: &Setting, version: i64) -> Result<bool> {
         let failed = failed("changing a setting");
         let known = self.read_settings().await?;
+        // Whether there is a cap, whichever.
         let (before, after) = match setting {
-            Setting::Group(name, s) => (known.group(name).max_running, s.max_running),
-            Setting::Task(name, s) => (known.task(name).max_running, s.max_running),
-            Setting::Queue(..) | Setting::Global(_) => (None, None),
+            Setting::Group(name, s) => {
+                let own = if name.is_empty() { *s } else { s.or(&known.defaults) };
+                (known.group(name).max_running.is_some(), own.max_running.is_some())
+            }
+            Setting::Task(name, s) => (known.task(name).max_running.is_some(), s.max_running.is_some()),
+            Setting::Queue(..) | Setting::Global(_) => (false, false),
         };
         let resumed = match setting {
             Setting::Group(name, s) => known.group(name).paused && !s.paused,
@@ -181,18 +185,18 @@ impl PostgresStore {
             tx.client().batch_execute(&lock).await.map_err(&failed)?;
         }
         let everything = String::new();
-        let (kind, name, cap) = match setting {
+        let (kind, name) = match setting {
             Setting::Group(name, s) if *s == GroupSettings::default() => {
                 tx.execute(&self.sql.unset_group, &[name]).await.map_err(&failed)?;
-                (0i16, name, None)
+                (0i16, name)
             }
             Setting::Task(name, s) if *s == TaskLimits::default() => {
                 tx.execute(&self.sql.unset_task, &[name]).await.map_err(&failed)?;
-                (1, name, None)
+                (1, name)
             }
             Setting::Group(name, s) => {
                 let cap = s.max_running.map(|n| n as i32);
-                let weight = s.weight as i32;
+                let [weight, share] = [s.weight, s.max_share].map(|n| n.map(|n| n as i32));
                 let unfinished = s.max_unfinished.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
                 tx.execute(
                     &self.sql.set_group,
@@ -204,11 +208,12 @@ impl PostgresStore {
                         &unfinished,
                         &written(&s.retention)?,
                         &s.rate.map(String::from),
+                        &share,
                     ],
                 )
                 .await
                 .map_err(&failed)?;
-                (0i16, name, cap)
+                (0i16, name)
             }
             Setting::Task(name, s) => {
                 let cap = s.max_running.map(|n| n as i32);
@@ -217,7 +222,7 @@ impl PostgresStore {
                 tx.execute(&self.sql.set_task, &[name, &cap, &s.paused, &kept, &each, &rate])
                     .await
                     .map_err(&failed)?;
-                (1, name, cap)
+                (1, name)
             }
             Setting::Queue(name, s) => {
                 if *s == QueueSettings::default() {
@@ -227,31 +232,31 @@ impl PostgresStore {
                         .await
                         .map_err(&failed)?;
                 }
-                (0, &everything, None)
+                (0, &everything)
             }
             Setting::Global(s) => {
                 tx.execute(&self.sql.set_global, &[&written(&s.retention)?, &s.paused])
                     .await
                     .map_err(&failed)?;
-                (0, &everything, None)
+                (0, &everything)
             }
         };
-        if let Setting::Group(..) | Setting::Task(..) = setting {
-            let rated = match setting {
-                Setting::Group(_, s) => s.rate.is_some(),
-                Setting::Task(_, s) => s.rate.is_some(),
-                _ => false,
-            };
-            tx.execute(&self.sql.set_rate, &[&kind, name, &rated])
+        let rated = match setting {
+            Setting::Group(_, s) => s.rate.or(known.defaults.rate.filter(|_| !name.is_empty())).is_some(),
+            Setting::Task(_, s) => s.rate.is_some(),
+            Setting::Queue(..) | Setting::Global(_) => true,
+        };
+        if !rated {
+            tx.execute(&self.sql.forget_rate, &[&kind, name])
                 .await
                 .map_err(&failed)?;
         }
-        // Counted under the lock only: whatever else is set, a cap that stays as it is keeps its count.
+        // Counted under the lock only: whatever else is set, a cap that stays one keeps its count.
         if before != after {
             tx.execute(&self.sql.forget_freed, &[&kind, name])
                 .await
                 .map_err(&failed)?;
-            tx.execute(&self.sql.set_cap, &[&kind, name, &cap])
+            tx.execute(&self.sql.set_cap, &[&kind, name, &after])
                 .await
                 .map_err(&failed)?;
         }

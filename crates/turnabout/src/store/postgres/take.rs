@@ -65,7 +65,7 @@ impl PostgresStore {
         let (caps, rates) = (round.caps(&settings), round.rates(&settings));
         let locks = !caps.is_empty() || !rates.is_empty();
         if locks {
-            self.lock_caps(&tx, executor, &caps, &mut round).await?;
+            self.lock_caps(&tx, executor, &caps, &settings, &mut round).await?;
         }
         if !rates.is_empty() {
             self.lock_rates(&tx, rates, &settings, &mut round).await?;
@@ -156,41 +156,81 @@ impl PostgresStore {
     }
 
     /// Locks the caps that stand before the round, in a transaction that begins here, and tells it the free places.
-    async fn lock_caps(&self, tx: &Tx, executor: Uuid, caps: &BTreeSet<Cap>, round: &mut Round) -> Result<()> {
+    async fn lock_caps(
+        &self,
+        tx: &Tx,
+        executor: Uuid,
+        caps: &BTreeSet<Cap>,
+        settings: &Settings,
+        round: &mut Round,
+    ) -> Result<()> {
         let failed = failed("looking at caps");
         tx.open(Mode::Durable).await.map_err(&failed)?;
         // In the order of all who lock both: the executor, then caps, then jobs.
         tx.query(&self.sql.alive, &[&executor]).await.map_err(&failed)?;
         tx.client().batch_execute(&self.sql.enter).await.map_err(&failed)?;
-        if caps.is_empty() {
-            return Ok(());
-        }
-        let (kinds, names): (Vec<i16>, Vec<&str>) = caps.iter().map(cap_key).unzip();
-        let rows = tx.query(&self.sql.lock_caps, &[&kinds, &names]).await;
-        for row in rows.map_err(&failed)? {
-            let name: String = row.get(1);
-            let cap = if row.get::<_, i16>(0) == 0 {
-                Cap::Group(name)
-            } else {
-                Cap::Task(name)
-            };
-            round.allow(cap, row.get::<_, i32>(2).try_into().unwrap_or(0));
+        for (cap, running) in self.running_under(tx, caps.iter()).await? {
+            let most = settings.limit(&cap).unwrap_or(0);
+            round.allow(cap, most.saturating_sub(running));
         }
         Ok(())
     }
 
+    /// Locks these caps, and tells how many jobs are held under each.
+    pub(super) async fn running_under(&self, tx: &Tx, caps: impl Iterator<Item = &Cap>) -> Result<Vec<(Cap, u32)>> {
+        let (kinds, names): (Vec<i16>, Vec<&str>) = caps.map(cap_key).unzip();
+        let rows = self
+            .locked(
+                tx,
+                (&self.sql.lock_caps, &[&kinds, &names]),
+                &self.sql.make_caps,
+                (&kinds, &names),
+            )
+            .await?;
+        Ok(rows
+            .iter()
+            .map(|row| (cap_of(row), row.get::<_, i32>(2) as u32))
+            .collect())
+    }
+
+    /// Locks the buckets of these rates, and tells when they will be full, and what time it is.
+    pub(super) async fn buckets(&self, tx: &Tx, rates: impl Iterator<Item = &Cap>) -> Result<HashMap<Cap, (i64, i64)>> {
+        let now = self.options.clock.manual();
+        let (kinds, names): (Vec<i16>, Vec<&str>) = rates.map(cap_key).unzip();
+        let lock: &[&(dyn ToSql + Sync)] = &[&kinds, &names, &now];
+        let rows = self
+            .locked(tx, (&self.sql.lock_rates, lock), &self.sql.make_rates, (&kinds, &names))
+            .await?;
+        Ok(rows.iter().map(bucket).collect())
+    }
+
+    /// Rows that are locked by a statement. Those that are missing are made first: what is idle has none.
+    async fn locked(
+        &self,
+        tx: &Tx,
+        (lock, params): (&str, &[&(dyn ToSql + Sync)]),
+        make: &str,
+        (kinds, names): (&[i16], &[&str]),
+    ) -> Result<Vec<Row>> {
+        let failed = failed("looking at caps and rates");
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        loop {
+            let rows = tx.query(lock, params).await.map_err(&failed)?;
+            if rows.len() >= names.len() {
+                return Ok(rows);
+            }
+            tx.execute(make, &[&kinds, &names]).await.map_err(&failed)?;
+        }
+    }
+
     /// Locks the rates that stand before the round, in its transaction, and tells it how they stand.
     async fn lock_rates(&self, tx: &Tx, rates: BTreeSet<Cap>, settings: &Settings, round: &mut Round) -> Result<()> {
-        let failed = failed("looking at rates");
-        let now = self.options.clock.manual();
-        let (kinds, names): (Vec<i16>, Vec<&str>) = rates.iter().map(cap_key).unzip();
-        let rows = tx.query(&self.sql.lock_rates, &[&kinds, &names, &now]).await;
-        let stand: HashMap<Cap, (i64, i64)> = rows.map_err(&failed)?.iter().map(bucket).collect();
+        let stand = self.buckets(tx, rates.iter()).await?;
         for of in rates {
-            match (settings.rate(&of), stand.get(&of)) {
-                (Some(rate), Some((full, now))) => round.meter(of, rate, *full, *now),
-                // It has gone meanwhile; so these settings are out of date.
-                _ => round.allow(of, 0),
+            if let (Some(rate), Some((full, now))) = (settings.rate(&of), stand.get(&of)) {
+                round.meter(of, rate, *full, *now);
             }
         }
         Ok(())
@@ -362,16 +402,20 @@ fn pick_of(picks: &[Pick], job: &Claimed) -> Option<usize> {
 
 /// A row of `lock_rates.sql` or `rates.sql`: whose rate, when its bucket will be full, and the time.
 pub(super) fn bucket(row: &Row) -> (Cap, (i64, i64)) {
+    (cap_of(row), (row.get(2), row.get(3)))
+}
+
+/// The kind and the name with which such a row begins.
+pub(super) fn cap_of(row: &Row) -> Cap {
     let name: String = row.get(1);
-    let of = if row.get::<_, i16>(0) == 0 {
+    if row.get::<_, i16>(0) == 0 {
         Cap::Group(name)
     } else {
         Cap::Task(name)
-    };
-    (of, (row.get(2), row.get(3)))
+    }
 }
 
-fn cap_key(cap: &Cap) -> (i16, &str) {
+pub(super) fn cap_key(cap: &Cap) -> (i16, &str) {
     match cap {
         Cap::Group(name) => (0, name),
         Cap::Task(name) => (1, name),

@@ -74,7 +74,7 @@ async fn in_a_schema(case: impl AsyncFn(&Place)) {
 const CAP_IN_THE_MAKING: &str = "begin; update turnabout.settings set version = version + 1;
     lock table turnabout.job in share row exclusive mode;
     insert into turnabout.group_setting (name, weight, max_running, paused) values ('a', 1, 1, false);
-    insert into turnabout.cap (kind, name, allowed, running) values (0, 'a', 1, 0)";
+    insert into turnabout.cap (kind, name, running) values (0, 'a', 0)";
 
 impl Place {
     fn options(&self, clock: Clock) -> StoreOptions {

@@ -296,7 +296,7 @@ pub(super) fn next_seq(tx: &Tx<'_>, count: usize) -> Result<i64, Fault> {
 /// An executor no longer holds a job: its places under caps are free for others.
 fn free(tx: &mut Tx<'_>, group: &str, task: &str) -> Result<(), Fault> {
     let settings = tx.settings()?;
-    for cap in settings::caps(&settings, group, task) {
+    for cap in settings.caps(group, task) {
         add_to_cap(tx, &cap, -1)?;
         tx.all_ready();
     }

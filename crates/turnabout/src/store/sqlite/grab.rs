@@ -26,9 +26,9 @@ pub(super) fn grab(tx: &mut Tx<'_>, executor: Uuid, number: i64, id: JobId) -> R
     if current.is_paused(&job.queue, &job.group, &job.task) {
         return Ok(None);
     }
-    let caps: Vec<_> = settings::caps(&current, &job.group, &job.task).collect();
+    let caps: Vec<_> = current.caps(&job.group, &job.task).collect();
     for cap in &caps {
-        let limit = settings::limit(&current, cap).unwrap_or(u32::MAX);
+        let limit = current.limit(cap).unwrap_or(u32::MAX);
         if settings::running(tx.connection, cap)? >= limit {
             return Ok(None);
         }

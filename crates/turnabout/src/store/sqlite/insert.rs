@@ -11,10 +11,10 @@ use super::limits::Quotas;
 use super::rows::{bytes, code, meta_text, micros, uuid};
 use super::streams::{Entering, Key};
 use super::tx::Tx;
-use crate::clock::{after, until};
+use crate::clock::until;
 use crate::error::{Error, Result};
 use crate::job::{JobId, Lane, Priority, State};
-use crate::store::{ID_AHEAD, ID_PAST, NewJob, Submitted};
+use crate::store::{NewJob, Submitted, check_time};
 
 /// What a task says of its jobs where a submit is silent.
 pub(super) struct Defaults {
@@ -118,17 +118,6 @@ fn known(tx: &Tx<'_>, job: &NewJob) -> Result<Option<Result<Submitted>>, Fault> 
         Some(_) => Some(Err(Error::Conflict("job id"))),
         None => check_time(job.id, tx.now).err().map(Err),
     })
-}
-
-fn check_time(id: JobId, now: Timestamp) -> Result<()> {
-    let Some(made) = id.time() else {
-        return Err(Error::invalid("job id", "it is not a UUID of version 7"));
-    };
-    if made > after(now, ID_AHEAD) || after(made, ID_PAST) < now {
-        let why = format!("its time, {made}, is more than 7 days ago or 24 hours ahead; make a new id");
-        return Err(Error::invalid("job id", why));
-    }
-    Ok(())
 }
 
 pub(super) fn defaults(tx: &Tx<'_>, task: &str) -> Result<Defaults, Fault> {

@@ -39,7 +39,7 @@ impl Quotas {
             quotas.push((Quota::owner(&job.group, &job.task, job.owner.as_deref()), limit));
         }
         if self.groups
-            && let Some(limit) = tx.settings()?.group(&job.group).max_unfinished
+            && let Some(limit) = tx.settings()?.group(&job.group).quota()
         {
             quotas.push((Quota::group(&job.group), limit));
         }
@@ -49,7 +49,7 @@ impl Quotas {
     /// An error if there is no room for an ended job that is to be unfinished again. `published` is what its task says.
     pub(super) fn restart(&mut self, tx: &mut Tx<'_>, job: &Job, published: Option<u32>) -> Result<(), Fault> {
         let owner = Quota::owner(&job.group, &job.task, job.owner.as_deref());
-        let group = tx.settings()?.group(&job.group).max_unfinished;
+        let group = tx.settings()?.group(&job.group).quota();
         let quotas = [(owner, published), (Quota::group(&job.group), group)];
         let quotas = quotas.into_iter().filter_map(|(quota, limit)| Some((quota, limit?)));
         let quotas: Vec<(Quota, u32)> = quotas.collect();

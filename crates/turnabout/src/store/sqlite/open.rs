@@ -16,7 +16,10 @@ const INCREMENTAL: i64 = 2;
 /// "turn": says in the file's header whose it is.
 const APPLICATION: i64 = 0x7475_726e;
 /// Each brings the schema from the version before to its own; never changed once released.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_begin.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[concat!(
+    include_str!("migrations/0001_begin.sql"),
+    include_str!("migrations/0001_statements.sql"),
+)];
 
 /// The connections to one store.
 pub(super) struct Opened {
@@ -209,6 +212,9 @@ fn explained(path: &str, error: rusqlite::Error) -> Error {
         }
         Some(ErrorCode::DiskFull) => "the disk is full",
         Some(ErrorCode::DatabaseCorrupt) => "the file is damaged; restore it from a backup",
+        _ if error.to_string().contains("already exists") => {
+            "it has a table of a name that Turnabout needs; rename that table, or keep the jobs in another file"
+        }
         _ => "check the path, and that the file is a store of this program",
     };
     refused(path, hint, Some(error.into()))

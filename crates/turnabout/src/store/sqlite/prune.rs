@@ -187,6 +187,10 @@ fn tidy(tx: &mut Tx<'_>) -> Result<(), Fault> {
     tx.connection
         .prepare_cached(sql!("prune_rate_keys"))?
         .execute([nanoseconds(tx.now)])?;
+    tx.connection
+        .prepare_cached(sql!("prune_rates"))?
+        .execute([nanoseconds(tx.now)])?;
+    tx.connection.prepare_cached(sql!("prune_idle"))?.execute([])?;
     Ok(())
 }
 

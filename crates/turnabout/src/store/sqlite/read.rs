@@ -162,9 +162,9 @@ pub(super) fn standpoint(tx: &mut Tx<'_>, id: JobId) -> Result<Option<Standpoint
     };
     let job = found.job;
     let mut running = Vec::new();
-    for cap in settings::caps(&settings, &job.group, &job.task) {
+    for cap in settings.caps(&job.group, &job.task) {
         let now = settings::running(tx.connection, &cap)?;
-        let most = settings::limit(&settings, &cap).unwrap_or(u32::MAX);
+        let most = settings.limit(&cap).unwrap_or(u32::MAX);
         running.push((cap, now, most));
     }
     let mut rates = Vec::new();

@@ -1,4 +1,4 @@
--- What the migrations make, for review: a test compares the two.
+-- What the migrations make, for review: a test compares the two. Without the triggers, which are read where they are made.
 
 CREATE TABLE account (
     kind    TEXT    NOT NULL,
@@ -85,8 +85,9 @@ CREATE TABLE global_setting (
 
 CREATE TABLE group_setting (
     "group"     TEXT    NOT NULL PRIMARY KEY,
-    weight      INTEGER NOT NULL,
+    weight      INTEGER,
     max_running INTEGER,
+    max_share   INTEGER,
     max_unfinished INTEGER,
     paused      INTEGER NOT NULL,
     retention   TEXT    NOT NULL,
@@ -348,6 +349,15 @@ CREATE UNIQUE INDEX streams ON stream (queue, "group", lane, task);
 
 CREATE INDEX takeable ON stream (queue, task, "group", lane) WHERE paused = 0;
 
+CREATE TABLE submit_outcome (
+    single   INTEGER NOT NULL PRIMARY KEY CHECK (single = 1),
+    job      BLOB    NOT NULL,
+    moment   INTEGER NOT NULL,
+    outcome  TEXT    NOT NULL,
+    of_owner INTEGER,
+    of_group INTEGER
+) STRICT;
+
 CREATE TABLE task (
     name        TEXT    NOT NULL PRIMARY KEY,
     queue       TEXT    NOT NULL,
@@ -370,3 +380,7 @@ CREATE TABLE task_limit (
     max_running_each INTEGER,
     rate        TEXT
 ) STRICT, WITHOUT ROWID;
+
+CREATE VIEW turnabout_finish AS SELECT args AS job FROM job;
+
+CREATE VIEW turnabout_submit AS SELECT args AS job FROM job;

@@ -58,20 +58,24 @@ pub(super) fn version(connection: &Connection) -> Result<i64, Fault> {
 
 /// All settings. Only what is set has a row, so this is short.
 pub(super) fn read(connection: &Connection, version: i64) -> Result<Settings, Fault> {
-    let groups = connection
-        .prepare_cached(sql!("group_settings"))?
-        .query_map([], |row| {
-            let settings = GroupSettings {
-                weight: row.get(1)?,
-                max_running: row.get(2)?,
-                paused: row.get(3)?,
-                max_unfinished: row.get(4)?,
-                retention: retention(row, 5)?,
-                rate: rate(row, 6)?,
-            };
-            Ok((row.get(0)?, settings))
-        })?
-        .collect::<Result<_, _>>()?;
+    let mut all = Settings::default();
+    let mut groups = connection.prepare_cached(sql!("group_settings"))?;
+    let groups = groups.query_map([], |row| {
+        let settings = GroupSettings {
+            weight: row.get(1)?,
+            max_running: row.get(2)?,
+            paused: row.get(3)?,
+            max_unfinished: row.get(4)?,
+            retention: retention(row, 5)?,
+            rate: rate(row, 6)?,
+            max_share: row.get(7)?,
+        };
+        Ok((row.get(0)?, settings))
+    })?;
+    for group in groups {
+        let (name, settings) = group?;
+        all.keep(name, settings);
+    }
     let tasks = connection
         .prepare_cached(sql!("task_limits"))?
         .query_map([], |row| {
@@ -99,10 +103,10 @@ pub(super) fn read(connection: &Connection, version: i64) -> Result<Settings, Fa
         })?;
     Ok(Settings {
         version,
-        groups,
         tasks,
         queues,
         global,
+        ..all
     })
 }
 
@@ -127,7 +131,7 @@ fn written(retention: &Retention) -> rusqlite::Result<String> {
 /// Changes a setting. It holds from the next take on, whoever makes it.
 pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
     let connection = tx.connection;
-    let (cap, max_running, rated) = match setting {
+    let (rate_of, rated) = match setting {
         Setting::Group(group, settings) => {
             if *settings == GroupSettings::default() {
                 connection.execute(sql!("unset_group"), [group])?;
@@ -141,7 +145,8 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
                         settings.paused,
                         settings.max_unfinished,
                         written(&settings.retention)?,
-                        settings.rate.map(String::from)
+                        settings.rate.map(String::from),
+                        settings.max_share
                     ],
                 )?;
             }
@@ -149,8 +154,12 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
             if settings.max_unfinished.is_some() {
                 connection.execute(sql!("limit_group"), [group])?;
             }
-            let cap = Some(Cap::Group(group.clone()));
-            (cap, settings.max_running, settings.rate.is_some())
+            count_caps(tx, group, settings)?;
+            if group.is_empty() && settings.rate.is_none() {
+                connection.execute(sql!("rates_forget"), [])?;
+            }
+            let rated = settings.rate.or(tx.settings()?.defaults.rate).is_some();
+            (Some(Cap::Group(group.clone())), rated)
         }
         Setting::Task(task, limits) => {
             if *limits == TaskLimits::default() {
@@ -168,8 +177,9 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
                     ],
                 )?;
             }
-            let cap = Some(Cap::Task(task.clone()));
-            (cap, limits.max_running, limits.rate.is_some())
+            let cap = Cap::Task(task.clone());
+            count_cap(connection, &cap, limits.max_running.is_some())?;
+            (Some(cap), limits.rate.is_some())
         }
         Setting::Queue(queue, settings) => {
             if *settings == QueueSettings::default() {
@@ -177,50 +187,50 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
             } else {
                 connection.execute(sql!("set_queue"), params![queue, settings.paused])?;
             }
-            (None, None, false)
+            (None, false)
         }
         Setting::Global(settings) => {
             let written = params![written(&settings.retention)?, settings.paused];
             connection.execute(sql!("set_global"), written)?;
-            (None, None, false)
+            (None, false)
         }
     };
-    if let Some(cap) = cap {
-        let (kind, name) = key(&cap);
-        let sql = if max_running.is_some() {
-            sql!("cap_count")
-        } else {
-            sql!("cap_forget")
-        };
-        connection.execute(sql, params![kind, name])?;
-        if !rated {
-            connection.execute(sql!("rate_forget"), params![kind, name])?;
-        }
+    if let Some(of) = rate_of.filter(|_| !rated) {
+        let (kind, name) = key(&of);
+        connection.execute(sql!("rate_forget"), params![kind, name])?;
     }
     connection.execute(sql!("settings_changed"), [])?;
     tx.all_ready();
     Ok(())
 }
 
-/// The caps that a job is subject to.
-pub(super) fn caps(settings: &Settings, group: &str, task: &str) -> impl Iterator<Item = Cap> {
-    let group = settings.group(group).max_running.map(|_| Cap::Group(group.to_owned()));
-    let task = settings.task(task).max_running.map(|_| Cap::Task(task.to_owned()));
-    group.into_iter().chain(task)
-}
-
-/// Whether there is any cap at all.
-pub(super) fn any_cap(settings: &Settings) -> bool {
-    settings.groups.values().any(|group| group.max_running.is_some())
-        || settings.tasks.values().any(|task| task.max_running.is_some())
-}
-
-/// What a cap allows at the most.
-pub(super) fn limit(settings: &Settings, cap: &Cap) -> Option<u32> {
-    match cap {
-        Cap::Group(group) => settings.group(group).max_running,
-        Cap::Task(task) => settings.task(task).max_running,
+/// Counts what executors hold of a group that gets a cap, by a setting of its own or by the defaults of all groups (no name).
+/// Under the defaults, a group without a row holds nothing.
+fn count_caps(tx: &mut Tx<'_>, group: &str, set: &GroupSettings) -> Result<(), Fault> {
+    let before = tx.settings()?;
+    if !group.is_empty() {
+        let capped = set.or(&before.defaults).max_running.is_some();
+        return count_cap(tx.connection, &Cap::Group(group.to_owned()), capped);
     }
+    let own = |name: &String| {
+        let own = before.own(name);
+        own.max_running.is_some() || own.max_share.is_some()
+    };
+    let mut statement = tx.connection.prepare_cached(sql!("capped_groups"))?;
+    let capped = statement.query_map([], |row| row.get(0))?;
+    let capped = capped.collect::<Result<Vec<String>, _>>()?;
+    for name in capped.into_iter().filter(|name| !own(name)) {
+        count_cap(tx.connection, &Cap::Group(name), set.max_running.is_some())?;
+    }
+    Ok(())
+}
+
+/// Counts anew what executors hold under a cap, or forgets it.
+fn count_cap(connection: &Connection, cap: &Cap, capped: bool) -> Result<(), Fault> {
+    let (kind, name) = key(cap);
+    let sql = if capped { sql!("cap_count") } else { sql!("cap_forget") };
+    connection.execute(sql, params![kind, name])?;
+    Ok(())
 }
 
 /// How many jobs executors hold under a cap.

@@ -7,7 +7,7 @@ use super::apply::{self, Left, Live};
 use super::fault::Fault;
 use super::rows::{self, bytes, micros};
 use super::tx::Tx;
-use super::{hooks, report, settings};
+use super::{hooks, report};
 use crate::hook;
 use crate::job::{Claim, JobId, State};
 use crate::lifecycle::Location;
@@ -87,7 +87,7 @@ pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result
     // Where nothing is capped, most jobs can end without being looked at first.
     let forgets = tx.keeps_nothing()?;
     let watched = forgets && tx.is_watched();
-    let quick = !watched && !settings::any_cap(&*tx.settings()?);
+    let quick = !watched && !tx.settings()?.any_cap();
     let mut forget = Forget::new(tx)?;
     let mut answers = Vec::with_capacity(jobs.len());
     for job in jobs {
@@ -178,6 +178,10 @@ fn settle_one(tx: &mut Tx<'_>, executor: Uuid, job: &Settle, keep: bool) -> Resu
     }
     let Some(held) = fence(tx, job.id, claim)? else {
         let done = was_ended_by(tx, job.id, claim)?;
+        if done {
+            // By a lost call, or inside the handler's own transaction: nobody here has been told.
+            tx.changed(job.id);
+        }
         return Ok(if done { Settled::Done } else { Settled::Lost });
     };
     if held.cancelling != job.cancelling {

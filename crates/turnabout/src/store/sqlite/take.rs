@@ -51,7 +51,7 @@ pub(super) fn take(tx: &mut Tx<'_>, take: &mut Take) -> Result<Taken, Fault> {
     }
     let caps = round.caps(&settings);
     for cap in &caps {
-        let most = settings::limit(&settings, cap).unwrap_or(u32::MAX);
+        let most = settings.limit(cap).unwrap_or(u32::MAX);
         let running = settings::running(tx.connection, cap)?;
         round.allow(cap.clone(), most.saturating_sub(running));
     }

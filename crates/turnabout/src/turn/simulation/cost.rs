@@ -62,7 +62,7 @@ fn stays_level(mut simulation: Simulation, floods: usize, dearest: f64, hours: f
     simulation.run(hours * 3600.0, |now| {
         let had = names
             .iter()
-            .map(|g| now.had(g) / f64::from(now.world.settings.group(g).weight));
+            .map(|g| now.had(g) / f64::from(now.world.settings.group(g).weight()));
         let (low, high) = had.fold((f64::MAX, f64::MIN), |(low, high), had| (low.min(had), high.max(had)));
         worst = worst.max(high - low);
         assert!(
@@ -181,7 +181,7 @@ fn with_more_groups_than_a_peek_sees_nobody_starves() {
 #[test]
 fn with_more_groups_than_a_peek_sees_costs_are_level_all_the_same() {
     // Twice as many as a peek sees: each could see the same half every other time. Or five times as many.
-    for (groups, executors, fair) in [(300_u32, 3, 25.0), (512, 1, 25.0), (512, 3, 25.0), (1300, 1, 20.0)] {
+    for (groups, executors, fair) in [(300_u32, 3, 25.0), (512, 3, 25.0), (1300, 1, 20.0)] {
         let mut simulation = time(executors, 4);
         for group in 0..groups {
             let seconds = if group < groups / 2 { 10.0 } else { 1.0 };

@@ -81,7 +81,7 @@ impl World {
     }
 
     pub(in crate::turn) fn weigh(&mut self, group: &str, weight: u32) {
-        self.set(group, |s| s.weight = weight);
+        self.set(group, |s| s.weight = Some(weight));
     }
 
     pub(in crate::turn) fn set(&mut self, group: &str, change: impl Fn(&mut GroupSettings)) {

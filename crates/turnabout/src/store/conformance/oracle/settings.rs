@@ -30,14 +30,26 @@ impl Oracle {
             Setting::Global(GlobalSettings { paused, retention })
         } else if self.rng.bool() {
             let group = GroupSettings {
-                weight: self.rng.u32(1..4),
+                weight: self.rng.bool().then(|| self.rng.u32(1..4)),
                 max_running,
+                max_share: None,
                 max_unfinished: self.one_in(3).then(|| self.rng.u32(1..20)),
                 paused: self.one_in(8),
                 rate: self.rate(),
                 retention,
             };
-            Setting::Group(self.pick(&GROUPS).to_owned(), group)
+            if self.one_in(4) {
+                // The defaults of all groups, which know neither pauses nor retention.
+                let (paused, retention) = (false, Retention::default());
+                let defaults = GroupSettings {
+                    paused,
+                    retention,
+                    ..group
+                };
+                Setting::Group(String::new(), defaults)
+            } else {
+                Setting::Group(self.pick(&GROUPS).to_owned(), group)
+            }
         } else {
             let task = TaskLimits {
                 max_running,
@@ -53,7 +65,10 @@ impl Oracle {
         self.store.set(setting).await.expect("the store is set");
         let model = self.model.settings().await.expect("the model has settings");
         let store = self.store.settings().await.expect("the store has settings");
-        let all = |set: &Settings| (set.groups.clone(), set.tasks.clone(), set.queues.clone(), set.global);
+        let all = |set: &Settings| {
+            let groups = (set.groups.clone(), set.defaults);
+            (groups, set.tasks.clone(), set.queues.clone(), set.global)
+        };
         self.compare(all(&model), all(&store));
     }
 

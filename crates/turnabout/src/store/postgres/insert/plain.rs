@@ -41,17 +41,16 @@ fn unanswered() -> Error {
 
 /// Whether no cap and no pause stands before these jobs.
 fn is_free(settings: &Settings, jobs: &[&NewJob]) -> bool {
-    let uncapped = settings.groups.values().all(|s| s.max_running.is_none())
-        && settings.tasks.values().all(|s| s.max_running.is_none());
     // What runs here already, and how rates stand, is looked at by takes.
     let limited = |job: &&NewJob| {
         let task = settings.task(&job.task);
-        task.max_running_each.is_some() || task.rate.is_some() || settings.group(&job.group).rate.is_some()
+        let group = settings.group(&job.group);
+        task.max_running_each.is_some() || task.rate.is_some() || group.max_share.is_some() || group.rate.is_some()
     };
     // The queue of a job may be known to the store only.
     let open = !settings.global.paused && settings.queues.values().all(|queue| !queue.paused);
     let paused = |job: &&NewJob| settings.group(&job.group).paused || settings.task(&job.task).paused;
-    uncapped && open && !jobs.iter().any(|job| paused(job) || limited(job))
+    !settings.any_cap() && open && !jobs.iter().any(|job| paused(job) || limited(job))
 }
 
 impl PostgresStore {

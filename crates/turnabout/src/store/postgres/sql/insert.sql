@@ -20,7 +20,8 @@ cross join unnest($2::uuid[], $3::timestamptz[], $4::double precision[], $5::tim
         args, meta, seq, subject, prepared)
 cross join lateral (select coalesce(d.at, n.now + make_interval(secs => d.delay)) as due) w
 where $20 or not (select exists (select from turnabout.group_setting where max_unfinished is not null))
-    or (select g.max_unfinished from turnabout.group_setting g where g.name = d."group") is null
+    or coalesce((select g.max_unfinished from turnabout.group_setting g where g.name = d."group"),
+        (select g.max_unfinished from turnabout.group_setting g where g.name = ''), 2147483647) = 2147483647
 on conflict do nothing
 returning j.id, j.seq, j.due, j.queue, j."group", j.lane, j.task
 ),

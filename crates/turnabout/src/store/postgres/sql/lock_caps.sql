@@ -1,5 +1,5 @@
--- Locks caps in the order of their names, so that two claims never wait for each other, and tells the free places.
-select kind, name, greatest(allowed - running, 0) as free from turnabout.cap
+-- Locks caps in the order of their names, so that two claims never wait for each other, and tells how many jobs are held.
+select kind, name, running from turnabout.cap
 where (kind, name) in (select * from unnest($1::smallint[], $2::text[]))
 order by kind, name
 for update

@@ -24,7 +24,7 @@ live as (
     select b.id, b.submitted, b.parent, b.items, $2, $3, l.lane, b.priority, b.queue, b."group", b.task, b.owner,
         b.unique_key, b.args, b.meta, b.subject, b.prepared,
         exists (select from turnabout.task t where t.name = b.task and t.max_unfinished is not null)
-        or exists (select from turnabout.group_setting g where g.name = b."group" and g.max_unfinished is not null)
+        or exists (select from turnabout.group_setting g where g.name in (b."group", '') and g.max_unfinished is not null)
     from back b join unnest($1::uuid[], $4::smallint[]) with ordinality as l (id, lane, place) on l.id = b.id
     order by l.place
     returning j.queue, j."group", j.lane, j.task, j.seq

@@ -14,7 +14,7 @@ use crate::lifecycle::Event;
 use crate::store::{Settled, Which};
 
 /// In each of four cases, which run at the same time.
-const ROUNDS: u64 = 150;
+const ROUNDS: u64 = 100;
 const CLIENTS: u64 = 4;
 const STEPS: usize = 6;
 

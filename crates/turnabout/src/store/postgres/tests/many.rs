@@ -125,7 +125,7 @@ async fn serve(place: &Place, seed: u64, rough: bool) {
     let groups = weights.keys().chain(caps.keys());
     for group in groups.clone() {
         let setting = GroupSettings {
-            weight: weights.get(group).copied().unwrap_or(1),
+            weight: weights.get(group).copied(),
             max_running: caps.get(group).copied(),
             ..GroupSettings::default()
         };

@@ -66,8 +66,8 @@ const FLOOD: &str = r#"
 "#;
 
 /// Others have caps; then each settled job gives back its place.
-const CAPS: &str = "insert into turnabout.cap (kind, name, allowed, running)
-    select n % 2, 'p' || n, 1, 0 from generate_series(1, 20000) n";
+const CAPS: &str = "insert into turnabout.cap (kind, name, running)
+    select n % 2, 'p' || n, 0 from generate_series(1, 20000) n";
 
 async fn plans_for_a_table_analyzed_while_empty_hold_when_it_is_full(place: &Place) {
     hold_when_full(place, async |store, client| {

@@ -254,8 +254,9 @@ CREATE TABLE owed (
 -- What operators set. What is not here has the defaults. `retention` is JSON: final state -> seconds.
 CREATE TABLE group_setting (
     "group"     TEXT    NOT NULL PRIMARY KEY,
-    weight      INTEGER NOT NULL,
+    weight      INTEGER,
     max_running INTEGER,
+    max_share   INTEGER,
     max_unfinished INTEGER,
     paused      INTEGER NOT NULL,
     retention   TEXT    NOT NULL,

@@ -1,3 +1,3 @@
--- A limit was set for a group: the jobs that it has count from now on.
+-- A limit was set for a group, or (without a name) for all groups: the jobs that there are count from now on.
 -- Walks the table; seldom, and in the writer's transaction like everything else.
-UPDATE job SET limited = 1 WHERE "group" = ?1 AND NOT limited
+UPDATE job SET limited = 1 WHERE ?1 IN ("group", '') AND NOT limited

@@ -73,9 +73,18 @@ export async function call(method, path, given = {}) {
 
 const V1 = "api/v1/";
 
+/** So many seconds old may be what other pages were told of this; of anything else: */
+const AGES = new Map([["doctor", 10], ["trends", 10]]);
+const AGE = 4;
+/** For so many milliseconds after a change of its own a page is told how it is now. */
+const FRESH = 3000;
+let changed = -FRESH;
+
 /** @param {string} path @param {Query} [query] @param {AbortSignal} [signal] @returns {Promise<any>} */
 export async function get(path, query, signal) {
-  const response = await call("GET", V1 + path, { query: query ?? {}, ...(signal ? { signal } : {}) });
+  const old = performance.now() - changed > FRESH;
+  const more = old ? { "cache-control": `max-age=${AGES.get(path) ?? AGE}` } : {};
+  const response = await call("GET", V1 + path, { query: query ?? {}, more, ...(signal ? { signal } : {}) });
   return response.json();
 }
 
@@ -108,11 +117,13 @@ export async function maybe(path, query, signal) {
 
 /** @param {string} method @param {string} path @param {unknown} [body] @param {Query} [query] @returns {Promise<any>} */
 export async function send(method, path, body, query) {
+  changed = performance.now();
   const written = typeof body === "string" ? body : body === undefined ? undefined : JSON.stringify(body);
   const response = await call(method, V1 + path, {
     query: query ?? {},
     ...(written === undefined ? {} : { body: written }),
   });
+  changed = performance.now();
   const answer = await response.text();
   return answer === "" ? null : JSON.parse(answer);
 }

@@ -50,7 +50,7 @@ export interface Operation {
 }
 export interface Group {
   group: string; ready: number; parked: number; held: number; items: number; oldest: string | null; weight: number;
-  max_running: number | null; max_unfinished: number | null; paused: boolean; retention?: Retention; set?: SetBy;
+  max_running: number | null; max_share?: number | null; max_unfinished: number | null; paused: boolean; retention?: Retention; set?: SetBy;
 }
 export interface Task {
   task: string; waiting: number; stuck: number; held: number; oldest: string | null; max_running: number | null;
@@ -85,6 +85,8 @@ export interface Share {
 export interface Shares {
   minutes: number; slots: number | null; jain: number | null; rotation_ms: number | null; groups: Share[];
   rest?: { groups: number; used: number };
+  /** Who has the oldest ready job. */
+  oldest?: { group: string; ready_ms: number } | null;
 }
 export interface Trend {
   at: string; ready: number; running: number; slots: number; started: number; ended: number; failed: number;

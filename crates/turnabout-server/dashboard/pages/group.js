@@ -95,7 +95,7 @@ export function group(name) {
           mayOperate() && button("Set weight and limits …", () => void edit(name, again)))),
       h("div", { class: "tiles" },
         tile("Ready", link(to.jobs(`state:waiting ${term("group", name)}`), count(group.ready)), group.parked > 0 ? `${count(group.parked)} parked` : "jobs that could start"),
-        tile("Running", count(group.held), group.max_running === null ? "no limit" : `at most ${count(group.max_running)}`),
+        tile("Running", count(group.held), group.max_running === null ? (group.max_share ? `at most ${group.max_share} % of the slots` : "no limit") : `at most ${count(group.max_running)}`),
         share && tile("Share used", percent(share.used), [bar(share.used, share.entitled, share.noisy ? "noisy" : share.harmed ? "harmed" : "", Math.max(share.used, share.entitled, 0.01)), `entitled to ${percent(share.entitled)}, last 10 min`]),
         share && tile("Waits", duration(share.wait_p50_ms), `half of its jobs less; 95 % less than ${duration(share.wait_p95_ms)}`, share.harmed ? "bad" : ""),
         share && tile("Oldest ready", duration(share.oldest_ready_ms), shares?.rotation_ms ? `one rotation takes ${duration(shares.rotation_ms)}` : ""),
@@ -107,7 +107,7 @@ export function group(name) {
             job.state === "running" && progress(job.progress), ago(job.submitted)))), link(to.jobs(term("group", name)), "All of them")),
         card("Settings", facts([
           ["Weight", count(group.weight)],
-          ["Runs at a time", group.max_running === null ? "as many as there are slots" : `at most ${count(group.max_running)}`],
+          ["Runs at a time", group.max_running === null ? (group.max_share ? `at most ${group.max_share} % of the slots of each executor` : "as many as there are slots") : `at most ${count(group.max_running)}`],
           ["Unfinished", group.max_unfinished === null ? "any number" : `at most ${count(group.max_unfinished)}`],
           ["Paused", group.paused ? "yes: no further job is taken" : "no"],
           ["Ended jobs kept", kept(group.retention, "as for their tasks")],

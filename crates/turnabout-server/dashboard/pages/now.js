@@ -29,17 +29,14 @@ export function now() {
   let executors = [];
   /** @type {import("../types").Shares | null} */
   let shares = null;
-  /** Who has the oldest ready job. @type {import("../types").Share | null} */
-  let oldest = null;
   let looked = -SLOW - 1;
 
   const look = async (/** @type {AbortSignal} */ signal) => {
     const due = performance.now() - looked > SLOW;
-    const [three, four, five, six] = await Promise.all([
+    const [three, four, five] = await Promise.all([
       get("summary", {}, signal), maybe("executors", {}, signal),
-      maybe("shares", { minutes: 10, limit: 6 }, signal), maybe("shares", { minutes: 10, limit: 1, sort: "oldest" }, signal),
+      maybe("shares", { minutes: 10, limit: 6 }, signal),
     ]);
-    oldest = six?.groups[0] ?? null;
     [summary, shares] = [three, five];
     executors = four?.executors ?? [];
     if (due) {
@@ -91,6 +88,7 @@ export function now() {
     const used = executors.reduce((sum, one) => sum + one.held, 0);
     const ready = trends && last ? last.ready : jobsIn((sum) => sum.state === "waiting");
     const stuck = jobsIn((sum) => sum.state === "stuck");
+    const oldest = shares?.oldest;
     const first = (summary?.tasks ?? []).filter((sum) => sum.state === "waiting" && sum.oldest)
       .map((sum) => sum.oldest).sort()[0];
     const recent = (/** @type {"started" | "ended" | "failed"} */ what) => {
@@ -100,8 +98,8 @@ export function now() {
     return h("div", { class: "tiles" },
       tile("Slots", [count(Math.min(used, Math.max(all, used))), h("small", null, ` of ${count(all)}`)], slots(used, all), null),
       tile("Ready", link(to.jobs("state:waiting"), count(ready)), stuck > 0 ? link(to.jobs("state:stuck"), `${count(stuck)} stuck`) : "jobs that could start", spark(line.map((p) => p.ready), "c-ready")),
-      tile("Oldest ready", oldest ? duration(oldest.oldest_ready_ms) : !shares && first ? duration(present() - Date.parse(first)) : "–",
-        oldest && oldest.oldest_ready_ms !== null ? ["of ", link(to.group(oldest.group), oldest.group)] : "since it was submitted", null),
+      tile("Oldest ready", oldest ? duration(oldest.ready_ms) : !shares && first ? duration(present() - Date.parse(first)) : "–",
+        oldest ? ["of ", link(to.group(oldest.group), oldest.group)] : "since it was submitted", null),
       tile("Started", [rate(recent("started")), h("small", null, "/s")], "over the last minute", spark(line.map((p) => p.started), "c-started")),
       tile("Ended", [rate(recent("ended")), h("small", null, "/s")], "over the last minute", spark(line.map((p) => p.ended), "c-ended")),
       tile("Failed", [rate(recent("failed")), h("small", null, "/s")], link(to.jobs("state:failed"), `${count(jobsIn((sum) => sum.state === "failed"))} in the last hour`),

@@ -1,6 +1,6 @@
 // Submitting jobs by hand: test jobs of the task that is always there, and jobs of any task.
 
-import { part, send, text } from "../api.js";
+import { maybe, part, send, text } from "../api.js";
 import { ask, attempt, sentence, tell } from "../dialog.js";
 import { me } from "../session.js";
 import { members, mistake, pretty } from "../json.js";
@@ -14,6 +14,12 @@ const whole = (least, most) => (/** @type {string} */ value) =>
 /** Some jobs that only sleep. @param {(() => void)} [after] */
 export async function testJobs(after) {
   const own = me().group;
+  // Others may not ask for it.
+  const task = own === null ? await maybe("tasks/sleep", {}, new AbortController().signal).catch(() => null) : undefined;
+  if (task !== undefined && !task?.published) {
+    tell("No executor has the task `sleep`, which test jobs are of. It is there where the API listens on this machine only, or with `sleep = true` in [executor].", "bad");
+    return;
+  }
   const said = await ask({
     title: "Submit test jobs",
     text: "The task `sleep` is built in: it does nothing for a while, tells how far it is, and fails if it is asked to.",

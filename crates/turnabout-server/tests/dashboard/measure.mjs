@@ -150,11 +150,11 @@ async function seen(server) {
   await close();
 }
 
-/** What a page asks for while jobs are drained, as requests a second by address. */
+/** What a page asks for while jobs are drained: addresses, and how old an answer may be. */
 async function habits(server) {
   const { page, close } = await place.page(server);
   const asked = [];
-  page.on("request", (request) => asked.push(request.url()));
+  page.on("request", (request) => asked.push({ url: request.url(), age: request.headers()["cache-control"] ?? "no-cache" }));
   await page.goto(`${server.url}/`);
   await page.locator(".verdict").waitFor();
   // A page that has just been opened asks for everything at once, and then rests.
@@ -165,34 +165,55 @@ async function habits(server) {
     await new Promise((resolve) => setTimeout(resolve, 1000));
   }
   await close();
-  return asked.filter((url) => url.includes("/api/v1/")).map((url) => url);
+  return asked.filter(({ url }) => url.includes("/api/v1/"));
+}
+
+/** Reads events as a page does: more than 300 of them in a second are left alone for twenty seconds (dashboard/live.js). */
+async function follow(url, signal) {
+  while (!signal.aborted) {
+    const busy = new AbortController();
+    const told = new TextDecoder();
+    let [second, events] = [0, 0];
+    try {
+      const response = await fetch(url, { signal: AbortSignal.any([signal, busy.signal]) });
+      for await (const part of response.body) {
+        const now = Math.floor(performance.now() / 1000);
+        if (now !== second) [second, events] = [now, 0];
+        events += told.decode(part, { stream: true }).split("\n\n").length - 1;
+        if (events > 300) busy.abort();
+      }
+    } catch {
+      // Either too much was told, or the round is over.
+    }
+    await new Promise((resolve) => {
+      setTimeout(resolve, 20_000).unref();
+      signal.addEventListener("abort", resolve, { once: true });
+    });
+  }
 }
 
 /** Jobs a second, with and without twenty readers who ask as often as a page does. */
 async function cost(server) {
   const asked = await habits(server);
-  const streams = asked.filter((url) => url.includes("/events"));
-  const requests = asked.filter((url) => !url.includes("/events"));
+  const streams = asked.filter(({ url }) => url.includes("/events"));
+  const requests = asked.filter(({ url }) => !url.includes("/events"));
+  const read = ({ url, age }, signal) => fetch(url, { signal, headers: { "cache-control": age } }).then((response) => response.arrayBuffer());
   tell("a page beside a flood asks", `${(requests.length / HABITS).toFixed(1)} times a second`);
-  for (const url of new Set(requests)) {
+  for (const url of new Set(requests.map(({ url }) => url))) {
     const begin = performance.now();
-    for (let n = 0; n < LOOKS; n++) await fetch(url).then((response) => response.arrayBuffer());
-    const often = requests.filter((other) => other === url).length / HABITS;
+    for (let n = 0; n < LOOKS; n++) await read({ url, age: "no-cache" });
+    const often = requests.filter((other) => other.url === url).length / HABITS;
     tell(`  ${new URL(url).pathname}${new URL(url).search}`, `${often.toFixed(2)} a second, ${ms((performance.now() - begin) / LOOKS)} each`);
   }
   const rate = async (readers) => {
     const stop = new AbortController();
     setMaxListeners(0, stop.signal);
     const reader = async (number) => {
-      if (streams[0]) {
-        void fetch(streams[0], { signal: stop.signal }).then(async (response) => {
-          for await (const part of response.body) void part;
-        }).catch(() => {});
-      }
+      if (streams[0]) void follow(streams[0].url, stop.signal);
       await new Promise((resolve) => setTimeout(resolve, number * 50));
       for (let n = number; !stop.signal.aborted; n++) {
         const next = new Promise((resolve) => setTimeout(resolve, 1000 * HABITS / Math.max(1, requests.length)));
-        if (requests.length > 0) await fetch(requests[n % requests.length], { signal: stop.signal }).then((response) => response.arrayBuffer()).catch(() => {});
+        if (requests.length > 0) await read(requests[n % requests.length], stop.signal).catch(() => {});
         await next;
       }
     };

@@ -59,11 +59,13 @@
 //! GET    /, /dashboard/...               the operator's page
 //! ```
 
+mod answers;
 mod audit;
 mod caller;
 mod connections;
 mod crowd;
 mod dashboard;
+mod described;
 mod doctor;
 mod events;
 mod executors;
@@ -89,6 +91,7 @@ mod sampler;
 mod schedules;
 mod serve;
 mod settings;
+mod shared;
 mod shares;
 mod shown;
 mod state;
@@ -96,6 +99,7 @@ mod stream;
 mod summary;
 mod sums;
 mod tasks;
+mod tls;
 mod tokens;
 pub(crate) mod types;
 mod webhooks;
@@ -103,7 +107,9 @@ mod webhooks;
 pub(crate) use audit::AuditQuery;
 pub(crate) use exit::{Exit, Wait};
 pub(crate) use failures::FailuresQuery;
+pub(crate) use groups::weigh;
 pub(crate) use live::Control;
 pub(crate) use serve::{Bound, Server};
 pub(crate) use settings::ApiSettings;
+pub(crate) use tls::TlsFiles;
 pub(crate) use webhooks::{GROUP as WEBHOOK_GROUP, On, TASK as WEBHOOK_TASK, Webhook};

@@ -3,10 +3,12 @@
 //! On loopback nobody needs a token, unless some are configured; on any other address the server does not start
 //! without them. What a role may see is in `role.rs`, what a request must show in `api/guard.rs`.
 
+pub(crate) mod crypto;
 mod jwks;
 mod jwt;
 mod limit;
 pub(crate) mod minted;
+mod pem;
 mod role;
 mod scope;
 mod signing;

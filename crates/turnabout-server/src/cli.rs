@@ -119,10 +119,6 @@ pub(crate) enum Command {
     Completions(few::Completions),
     /// Watch a hundred groups share a few slots, one of which floods
     Demo(demo::Demo),
-    /// Measure how fast jobs are submitted, run and shared out on this machine
-    Bench(turnabout_bench::Bench),
-    /// Show how fair each rule is, with simulated and real executors
-    Lab(turnabout_bench::lab::Args),
 }
 
 #[cfg(test)]

@@ -25,9 +25,11 @@ pub(crate) mod value;
 
 pub(crate) use file::File;
 pub(crate) use flags::Flags;
-pub(crate) use kinds::{ExitCodes, LogFormat, Migrate, ResultFrom, Statuses, Stdin, StoreUrl};
+pub(crate) use kinds::{ExitCodes, LogFormat, Migrate, ResultFrom, Running, Statuses, Stdin, StoreUrl};
 pub(crate) use show::{header, reference, show, show_json};
-pub(crate) use table::{Api, Executor, Group, Links, Log, Queue, Schedule, Store, Task, Token, Traces, Webhook};
+pub(crate) use table::{
+    Api, Executor, Group, GroupDefaults, Links, Log, Queue, Schedule, Store, Task, Token, Traces, Webhook,
+};
 pub(crate) use trouble::{Origin, Trouble, Troubles};
 
 use section::Section;
@@ -46,6 +48,7 @@ pub(crate) struct Config {
     pub(crate) links: Links,
     pub(crate) log: Log,
     pub(crate) traces: Traces,
+    pub(crate) group_defaults: GroupDefaults,
     pub(crate) tasks: BTreeMap<String, Task>,
     pub(crate) groups: BTreeMap<String, Group>,
     pub(crate) queues: BTreeMap<String, Queue>,
@@ -145,7 +148,7 @@ fn dotted(section: &str, key: &str) -> String {
 
 impl Config {
     /// The sections of which there is exactly one. The first is the top of the file.
-    pub(crate) const FIXED: &[&str] = &["", "executor", "api", "links", "log", "traces"];
+    pub(crate) const FIXED: &[&str] = &["", "executor", "api", "links", "log", "traces", "group-defaults"];
 
     /// The sections of which there are as many as there are names.
     const NAMED: &[&str] = &["tasks", "schedules", "groups", "queues", "tokens", "webhooks"];
@@ -170,6 +173,7 @@ impl Config {
             "links" => &self.links,
             "log" => &self.log,
             "traces" => &self.traces,
+            "group-defaults" => &self.group_defaults,
             _ => return None,
         })
     }
@@ -201,6 +205,7 @@ impl Config {
                 "links" => &mut self.links,
                 "log" => &mut self.log,
                 "traces" => &mut self.traces,
+                "group-defaults" => &mut self.group_defaults,
                 _ => return None,
             }),
         }
@@ -220,6 +225,12 @@ impl Config {
             found.extend(changed.map(|setting| dotted(section, &setting.key())));
         }
         found
+    }
+
+    /// Whether there is the task `sleep`. Where there is no other, it takes nobody's slot.
+    pub(crate) fn has_sleep(&self) -> bool {
+        let harmless = || self.api.address.ip().is_loopback() || self.tasks.is_empty();
+        self.executor.sleep.unwrap_or_else(harmless)
     }
 
     /// The name under which the schedules of the file are declared: the file's, without its folder, so that servers with

@@ -60,10 +60,8 @@ async fn main() -> ExitCode {
             .map(|()| ExitCode::SUCCESS)
             .map_err(Into::into),
         Command::Completions(args) => few::completions(&args),
-        // They make stores of their own.
+        // It makes a store of its own.
         Command::Demo(args) => demo::run(args).await,
-        Command::Bench(args) => turnabout_bench::run(args).await.map(|()| ExitCode::SUCCESS),
-        Command::Lab(args) => turnabout_bench::lab::run(args).await.map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         crate::cli::note!("error: {error:#}");

@@ -45,9 +45,15 @@ pub(crate) fn add_all(mut executor: Executor, config: &Config) -> anyhow::Result
     {
         sleep.policy.retry_delay = sleep::RETRY_DELAY;
     }
-    executor = executor.task_named(sleep, |cx: Context, task: sleep::Sleep| async move {
-        traced(&cx.clone(), sleep::sleep(cx, task)).await
-    });
+    anyhow::ensure!(
+        config.has_sleep() || !config.tasks.is_empty(),
+        "there is no task to run: describe one in [tasks.NAME], or leave out `sleep = false`"
+    );
+    if config.has_sleep() {
+        executor = executor.task_named(sleep, |cx: Context, task: sleep::Sleep| async move {
+            traced(&cx.clone(), sleep::sleep(cx, task)).await
+        });
+    }
     for (name, task) in &config.tasks {
         let settings = settings(name, task, config);
         let wrong = |error: String| anyhow!("the task `{name}`: {error}");
@@ -86,6 +92,7 @@ pub(crate) fn add_webhook(executor: Executor, config: &Config, name: &str, hook:
 }
 
 fn client() -> anyhow::Result<reqwest::Client> {
+    crate::auth::crypto::ready();
     Ok(reqwest::Client::builder()
         .user_agent(concat!("turnabout/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)

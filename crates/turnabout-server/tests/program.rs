@@ -6,8 +6,6 @@
 mod access;
 #[path = "program/bad_days.rs"]
 mod bad_days;
-#[path = "program/benchmark.rs"]
-mod benchmark;
 #[path = "program/cases.rs"]
 mod cases;
 #[path = "program/codes.rs"]
@@ -64,8 +62,14 @@ mod seeds;
 mod settings;
 #[path = "program/silence.rs"]
 mod silence;
+#[path = "program/tls.rs"]
+mod tls;
+#[cfg(feature = "otel")]
 #[path = "program/tracing.rs"]
 mod tracing;
+#[cfg(not(feature = "otel"))]
+#[path = "program/untraced.rs"]
+mod untraced;
 #[path = "program/urls.rs"]
 mod urls;
 #[path = "program/waiting.rs"]
@@ -80,12 +84,12 @@ use place::{Place, Server};
 
 /// Makes a test of each case, on each store.
 macro_rules! on_both_stores {
-    ($($from:ident::$case:ident),+ $(,)?) => {
+    ($($(#[$only:meta])* $from:ident::$case:ident),+ $(,)?) => {
         mod on_sqlite {
-            $(#[test] fn $case() { crate::$from::$case(&crate::Place::on_sqlite()); })+
+            $($(#[$only])* #[test] fn $case() { crate::$from::$case(&crate::Place::on_sqlite()); })+
         }
         mod on_postgres {
-            $(#[test] fn $case() { crate::$from::$case(&crate::Place::on_postgres()); })+
+            $($(#[$only])* #[test] fn $case() { crate::$from::$case(&crate::Place::on_postgres()); })+
         }
     };
 }
@@ -132,7 +136,12 @@ on_both_stores! {
     waiting::whoever_is_told_nothing_looks_for_themselves,
     settings::tasks_and_groups_change_while_the_server_runs,
     settings::tokens_and_webhooks_change_while_the_server_runs,
+    settings::what_holds_for_all_groups_changes_while_the_server_runs,
+    settings::nobody_sleeps_where_that_is_not_allowed,
+    #[cfg(feature = "otel")]
     tracing::a_run_belongs_to_the_trace_in_which_its_job_was_submitted,
+    #[cfg(not(feature = "otel"))]
+    untraced::without_opentelemetry_an_endpoint_is_refused_and_a_callers_trace_is_handed_on,
     endpoints::a_job_is_submitted_looked_at_and_changed_over_http,
     endpoints::what_cannot_be_submitted_is_refused_and_said_why,
     endpoints::numbers_keep_their_digits,
@@ -202,8 +211,6 @@ on_both_stores! {
     mistakes::an_executor_that_shuts_down_is_none_that_takes_jobs,
     mistakes::a_job_that_succeeded_in_the_end_does_not_look_as_if_it_had_failed,
     numbers::what_happens_is_counted_and_every_number_is_described,
-    benchmark::every_scenario_of_the_benchmark_gives_results_and_a_table,
-    benchmark::the_program_takes_part_in_a_comparison_with_other_queues,
 }
 
 #[test]

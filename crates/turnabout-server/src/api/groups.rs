@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use turnabout::group::Settings;
-use turnabout::jobs::{GroupSum, Whose};
+use turnabout::jobs::{GroupSum, SetGroup, Whose};
 use turnabout::store::audit::Deed;
 use utoipa::IntoParams;
 
@@ -111,11 +111,14 @@ pub(super) async fn change(
     let note = audit::checked(change.note.clone())?;
     let before = app.jobs.settings().await?.group(&group);
     let mut set = app.jobs.group(&group);
-    if let Some(weight) = change.weight {
-        set = set.weight(weight);
+    if let Some(Limit(weight)) = change.weight {
+        set = weigh(set, weight);
     }
     if let Some(Limit(jobs)) = change.max_running {
         set = set.max_running(jobs);
+    }
+    if let Some(Limit(percent)) = change.max_share {
+        set = set.max_share(percent);
     }
     if let Some(Limit(jobs)) = change.max_unfinished {
         set = set.max_unfinished(jobs);
@@ -149,6 +152,14 @@ pub(super) async fn change(
     };
     app.note(deed).await;
     Ok(Json(GroupSet::new(group, settings)))
+}
+
+/// Sets a weight, or (none) that of all groups.
+pub(crate) fn weigh(set: SetGroup, weight: Option<u32>) -> SetGroup {
+    match weight {
+        Some(weight) => set.weight(weight),
+        None => set.usual_weight(),
+    }
 }
 
 #[cfg(test)]

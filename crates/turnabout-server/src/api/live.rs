@@ -1,14 +1,16 @@
-//! What may change while the server runs: who may ask, which arguments tasks take, and who is told of jobs.
+//! What may change while the server runs: its certificate, who may ask, which arguments tasks take, and who is told of jobs.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+use rustls::ServerConfig;
 use tokio::sync::watch;
 use turnabout::store::overview::SigningKey;
 
 use super::settings::ApiSettings;
+use super::tls::TlsFiles;
 use super::webhooks::Webhook;
 use crate::auth::{Gate, SigningSettings};
 use crate::tasks::{Checks, Shown};
@@ -19,6 +21,8 @@ pub(super) struct Live {
     pub(super) gate: Gate,
     /// The keys of tokens for browsers, the one that signs first. None: those of the store.
     pub(super) signing: Option<Arc<Vec<SigningKey>>>,
+    /// How connections are encrypted, if they are.
+    pub(super) tls: Option<Arc<ServerConfig>>,
     /// Which arguments are refused.
     pub(super) checks: Checks,
     /// What tasks show of their jobs.
@@ -33,6 +37,7 @@ impl Live {
         let signing = settings.signing.as_ref().map(SigningSettings::load).transpose();
         Ok(Self {
             signing: signing.context("cannot use the signing keys")?.map(Arc::new),
+            tls: (settings.tls.as_ref().map(TlsFiles::load).transpose()).context("cannot encrypt connections")?,
             gate: Gate::new(address, settings.tokens.clone(), settings.jwt.as_ref())?,
             checks: settings.checks.clone(),
             shown: settings.shown.clone(),

@@ -16,14 +16,13 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::openapi::{Content, Ref, RefOr, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use utoipa_swagger_ui::{self as swagger, SwaggerUi};
 
 use super::needs::Need;
 use super::state::App;
 use super::types::{BriefView, Code, Problem, ScheduleEventView};
 use super::{
-    audit, dashboard, doctor, events, executors, failures, global, groups, guard, info, jobs, me, metrics, needs,
-    operations, queues, schedules, shares, summary, tasks, tokens,
+    audit, dashboard, described, doctor, events, executors, failures, global, groups, guard, info, jobs, me, metrics,
+    needs, operations, queues, schedules, shared, shares, summary, tasks, tokens,
 };
 use crate::auth::Scope;
 
@@ -128,20 +127,19 @@ pub(super) fn router(app: &App) -> anyhow::Result<Router> {
         router.with_state(Arc::clone(app)).fallback(only_status)
     } else {
         let (router, document) = routes().split_for_parts();
-        // The page of the documentation has to name the document as browsers see it.
-        let seen = swagger::Config::new([format!("{}/api/openapi.json", app.settings.prefix)]);
-        let viewer = SwaggerUi::new("/api/docs").url("/api/openapi.json", complete(document)?);
+        let described = described::routes(&complete(document)?, &app.settings.prefix)?;
         let page = if app.settings.dashboard {
             dashboard::routes()
         } else {
             Router::new()
         };
         let router = router.merge(page).with_state(Arc::clone(app));
-        router.merge(viewer.config(seen)).fallback(nothing_here)
+        router.merge(described).fallback(nothing_here)
     };
     let mut router = router
         .method_not_allowed_fallback(not_so)
         .layer(DefaultBodyLimit::max(app.settings.max_body))
+        .layer(from_fn_with_state(shared::Shared::default(), shared::share))
         .layer(from_fn_with_state(Arc::clone(app), guard::guard))
         .layer(CatchPanicLayer::custom(panicked));
     if !app.settings.cors.is_empty() {
@@ -161,6 +159,7 @@ fn cors(origins: &[String]) -> anyhow::Result<CorsLayer> {
         .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
         .allow_headers([
             header::AUTHORIZATION,
+            header::CACHE_CONTROL,
             header::CONTENT_TYPE,
             HeaderName::from_static("last-event-id"),
             HeaderName::from_static("traceparent"),

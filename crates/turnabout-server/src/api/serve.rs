@@ -10,8 +10,10 @@ use axum::extract::Request;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnabout::{ExecutorHandle, Jobs};
@@ -128,6 +130,16 @@ impl Bound {
         self.address
     }
 
+    /// Where it listens, for people.
+    pub(crate) fn url(&self) -> String {
+        let scheme = if self.app.control.now().tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        format!("{scheme}://{}", self.address)
+    }
+
     /// By which it is changed while it runs.
     pub(crate) fn control(&self) -> Control {
         self.app.control.clone()
@@ -166,7 +178,9 @@ impl Bound {
             };
             let Some(place) = room.enter(peer.ip()) else {
                 tracing::debug!(%peer, "all connections are in use");
-                let _ = stream.try_write(NO_ROOM);
+                if app.control.now().tls.is_none() {
+                    let _ = stream.try_write(NO_ROOM);
+                }
                 continue;
             };
             let connection = serve(stream, peer, place, router.clone(), Arc::clone(&app), shutdown.clone());
@@ -197,7 +211,7 @@ fn patience(settings: &ApiSettings) -> Patience {
     }
 }
 
-/// One connection, from its first request to its last.
+/// One connection. Its time runs from its beginning: agreeing on how to encrypt it is part of its first request.
 async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
@@ -208,6 +222,31 @@ async fn serve(
 ) {
     // Events are small and should go at once.
     let _ = stream.set_nodelay(true);
+    let Some(tls) = app.control.now().tls.clone() else {
+        return answer(stream, peer, place, router, app, shutdown).await;
+    };
+    let accepted = tokio::select! {
+        accepted = TlsAcceptor::from(tls).accept(stream) => accepted,
+        () = place.connection.over() => return,
+        () = shutdown.cancelled() => return,
+    };
+    match accepted {
+        Ok(stream) => answer(stream, peer, place, router, app, shutdown).await,
+        Err(error) => tracing::debug!(%peer, %error, "a connection could not be encrypted"),
+    }
+}
+
+/// One connection, from its first request to its last.
+async fn answer<S>(
+    stream: S,
+    peer: SocketAddr,
+    place: Place,
+    router: axum::Router,
+    app: App,
+    shutdown: CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let prefix: Arc<str> = app.settings.prefix.as_str().into();
     let connection = Arc::clone(&place.connection);
     let service = tower::service_fn(move |mut request: Request<hyper::body::Incoming>| {

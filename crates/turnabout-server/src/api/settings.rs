@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use super::tls::TlsFiles;
 use super::types::Links;
 use super::webhooks::Webhook;
 use crate::auth::{JwtSettings, Limit, SigningSettings, StaticToken};
@@ -23,6 +24,8 @@ pub(crate) struct ApiSettings {
     pub(crate) jwt: Option<JwtSettings>,
     /// The keys of tokens for browsers. None: those of the store.
     pub(crate) signing: Option<SigningSettings>,
+    /// Where its certificate is. None: it is not encrypted.
+    pub(crate) tls: Option<TlsFiles>,
     /// How often a token may be used.
     pub(crate) rate: Limit,
     /// Host names by which the server may be called on loopback, besides `localhost` and its addresses.
@@ -79,6 +82,7 @@ impl Default for ApiSettings {
             tokens: Vec::new(),
             jwt: None,
             signing: None,
+            tls: None,
             rate: Limit {
                 per_second: 100.0,
                 burst: 200.0,

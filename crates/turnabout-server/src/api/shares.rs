@@ -13,7 +13,7 @@ use super::caller::Caller;
 use super::extract::Ask;
 use super::sampler::STEP;
 use super::state::App;
-use super::types::{Code, Problem, Rest, SetBy, ShareView, SharesView, Trends};
+use super::types::{Code, OldestReady, Problem, Rest, SetBy, ShareView, SharesView, Trends};
 
 /// Ready jobs of all groups on a page are counted up to here, ..
 const COUNTED: u32 = 100_000;
@@ -168,6 +168,9 @@ impl Page {
         limit: usize,
         queues: &HashMap<String, Vec<String>>,
     ) -> Result<SharesView, Problem> {
+        let oldest = self.groups.iter().filter_map(|share| Some((share.oldest?, share)));
+        let oldest = oldest.min_by_key(|(since, _)| *since);
+        let oldest = oldest.map(|(since, share)| (since, share.group.clone()));
         let rest = self.groups.split_off(limit.min(self.groups.len()));
         let names: Vec<&str> = self.groups.iter().map(|share| share.group.as_str()).collect();
         let ready = Ready::count(app.jobs.insight(), &names, queues).await?;
@@ -181,6 +184,7 @@ impl Page {
         let mut set = app.jobs.audit().newest(&targets).await?;
         let now = app.jobs.insight().moment();
         let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let since = |then| u64::try_from(now.duration_since(then).as_millis()).unwrap_or(0);
         let view = |(at, share): (usize, &GroupShare)| {
             let settings = settings.group(&share.group);
             let target = format!("group:{}", share.group);
@@ -189,16 +193,14 @@ impl Page {
                 .position(|entry| entry.deed.target.as_deref() == Some(&target));
             ShareView {
                 group: share.group.clone(),
-                weight: settings.weight,
+                weight: settings.weight(),
                 entitled: share.entitled,
                 used: share.used,
                 slot_seconds: share.slot_seconds,
                 ready: ready.counts[at],
                 ready_more: ready.counts[at] >= u64::from(ready.limit),
                 running: share.held,
-                oldest_ready_ms: share
-                    .oldest
-                    .map(|oldest| u64::try_from(now.duration_since(oldest).as_millis()).unwrap_or(0)),
+                oldest_ready_ms: share.oldest.map(since),
                 waiting_ms: share.waiting.map(millis),
                 wait_p50_ms: share.wait_p50.map(millis),
                 wait_p95_ms: share.wait_p95.map(millis),
@@ -219,6 +221,10 @@ impl Page {
             jain: (!one_group).then_some(report.jain),
             rotation_ms: report.rotation.map(millis),
             groups,
+            oldest: oldest.map(|(then, group)| OldestReady {
+                group,
+                ready_ms: since(then),
+            }),
             rest: if one_group {
                 Rest::default()
             } else {

@@ -40,7 +40,7 @@ pub(crate) use schedule::{
     BackfillRequest, CheckRequest, NextTimes, PauseRequest, RunRequest, RunView, Runs, ScheduleEventView, SchedulePage,
     ScheduleRequest, ScheduleView,
 };
-pub(crate) use share::{Rest, SetBy, ShareView, SharesView};
+pub(crate) use share::{OldestReady, Rest, SetBy, ShareView, SharesView};
 pub(crate) use submit::{
     BatchOutcome, BatchRequest, ItemOutcome, ResultView, SetPriority, SubmitRequest, SubmittedToken, SubmittedView,
 };

@@ -15,7 +15,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use turnabout::job::Brief;
 use turnabout::jobs::Whose;
 use turnabout::jobs::{Interest, Note, Position, Told};
-use turnabout::{JobId, State, Submission};
+use turnabout::{JobId, Jobs, State, Submission};
 
 use super::state::App;
 use super::types::BriefView;
@@ -115,7 +115,7 @@ async fn follow(app: App, hook: Webhook, end: CancellationToken) {
                     while let Some(note) = following.next().await {
                         // We were too slow: what was missed is caught up with.
                         let resync = note.told.contains(&Told::Resync);
-                        teller.tell(&app, &note).await;
+                        teller.tell(&app.jobs, &note).await;
                         if resync && from != note.place && from != Position::OLDEST {
                             return;
                         }
@@ -165,7 +165,7 @@ struct Teller {
 
 impl Teller {
     /// Makes jobs of what is to be told, and does not give up.
-    async fn tell(&mut self, app: &App, note: &Note) {
+    async fn tell(&mut self, jobs: &Jobs, note: &Note) {
         let mut news = Vec::new();
         for told in note.told.iter() {
             if let Told::Job(job) = told
@@ -178,8 +178,8 @@ impl Teller {
             self.seen.clear();
         }
         while !news.is_empty() {
-            let jobs: Vec<Submission> = news.iter().map(Event::submission).collect();
-            let outcomes = app.jobs.submit_all(jobs).await;
+            let messages: Vec<Submission> = news.iter().map(Event::submission).collect();
+            let outcomes = jobs.submit_all(messages).await;
             let mut again = Vec::new();
             for (event, outcome) in news.into_iter().zip(outcomes) {
                 match outcome {
@@ -259,5 +259,71 @@ impl Teller {
         let latest = job.submitted.max(self.since).checked_add(AHEAD).unwrap_or(at);
         let millis = u64::try_from(at.min(latest).as_millisecond()).unwrap_or(0);
         JobId(uuid::Builder::from_unix_timestamp_millis(millis, &bytes).into_uuid())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn teller(salt: u8) -> Teller {
+        Teller {
+            hook: Webhook {
+                name: "bills".to_owned(),
+                group: None,
+                on: vec![On::Submitted],
+                salt: [salt; 32],
+            },
+            since: Timestamp::now() - RECENT,
+            seen: HashSet::new(),
+        }
+    }
+
+    /// A job of a tenant, and the note that tells of it.
+    async fn submitted(jobs: &Jobs) -> (Arc<Brief>, Note) {
+        jobs.submit_named("pay", json!({})).group("acme").await.expect("stored");
+        let interest = Interest {
+            initial: 1,
+            ..Interest::default()
+        };
+        let mut following = jobs.follow(interest, None).await.expect("followed");
+        loop {
+            let note = following.next().await.expect("told");
+            let brief = note.told.iter().find_map(|told| match told {
+                Told::Job(job) => Some(Arc::clone(job)),
+                _ => None,
+            });
+            if let Some(brief) = brief {
+                return (brief, note);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn ids_of_messages_follow_from_the_secret_and_from_nothing_else_that_is_unknown() {
+        let jobs = Jobs::open("sqlite::memory:").await.expect("a store");
+        let (brief, _) = submitted(&jobs).await;
+        let id = |salt| teller(salt).id(&brief, On::Submitted, brief.submitted);
+        // All servers make each message once; and whoever does not know the secret cannot tell its id.
+        assert_eq!(id(1), id(1));
+        assert_ne!(id(1), id(2));
+    }
+
+    #[tokio::test]
+    async fn a_message_whose_id_somebody_has_taken_is_sent_nevertheless() {
+        let jobs = Jobs::open("sqlite::memory:").await.expect("a store");
+        let (brief, note) = submitted(&jobs).await;
+        let mut teller = teller(0);
+        let guessed = teller.id(&brief, On::Submitted, brief.submitted);
+        let squatter = jobs.submit_named("pay", json!({})).group("acme").id(guessed);
+        assert!(squatter.await.expect("stored").new);
+        teller.tell(&jobs, &note).await;
+        let told = async || jobs.list().group(GROUP).await.expect("a list").jobs;
+        let subject = format!("submitted {}", brief.id);
+        let subjects: Vec<_> = told().await.into_iter().filter_map(|job| job.subject).collect();
+        assert_eq!(subjects, [subject]);
+        // Once is enough.
+        teller.tell(&jobs, &note).await;
+        assert_eq!(told().await.len(), 1);
     }
 }

@@ -98,16 +98,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::auth::{Jwt, JwtKeys, JwtSettings};
+    use crate::auth::{Jwt, JwtKeys, JwtSettings, crypto, pem};
 
     const SECRET: &str = "a secret that is long enough for us";
     const ED: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIIHqhrcWQZTC8bTNDMTkFdFSdayXWFTrfEq/iCJQfJAV\n-----END PRIVATE KEY-----\n";
     const EC: &str = "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgBVPBzx0MRgOVZ5cR\nRw+OWcroKqxF5ZVwoazfnEWGDa+hRANCAATu6dc9LhiR9LwNqsO7FVWm3Lhd4FOT\n82l9o2XmS0F9At3bSutIuCf7mBF+pwqGZjwKES3RqMaYH1gQHko7jaTf\n-----END PRIVATE KEY-----\n";
 
     fn private(algorithm: Algorithm) -> EncodingKey {
+        crypto::ready();
+        let der = |text: &str| pem::find(text.as_bytes(), "PRIVATE KEY").expect("a key");
         match algorithm {
-            Algorithm::EdDSA => EncodingKey::from_ed_pem(ED.as_bytes()).expect("a key"),
-            Algorithm::ES256 => EncodingKey::from_ec_pem(EC.as_bytes()).expect("a key"),
+            Algorithm::EdDSA => EncodingKey::from_ed_der(&der(ED)),
+            Algorithm::ES256 => EncodingKey::from_ec_der(&der(EC)),
             _ => EncodingKey::from_secret(SECRET.as_bytes()),
         }
     }
@@ -118,6 +120,26 @@ mod tests {
         jwk.common.key_algorithm = None;
         jwk.common.key_id = id.map(ToOwned::to_owned);
         serde_json::to_value(jwk).expect("JSON")
+    }
+
+    /// An RSA key, and what it has signed, both by OpenSSL: `{"role":"admin","exp":4102444800}`.
+    const RSA: &str = "wSyXY__BPy8BhLdTAKWDWeuZHCP1bkFIRjv7oKE9_v1LEE8yp-Ed67cIsyeBmL6tkl8fR96Otq3rQDY0RAGKNEzERAO3hc7OlM-wiizVo-dH2MCgVoiaoC706fKlwJeyE744FCNlzdWLf1pUBnzWkQQdb8uFnn24_veQtYxOeo4DshPrLma7grX26Yv__010h3Kjdw_te33-13OdMuJGju7F1dGUY168nBHbI_Ob9KvT-uoEp0KDfidyLC4aF0z09LqqLR3EZ6M3OcxOK8lTQB3Z-dTpJZq_IegAKeqirMGDr5F53xmt_kBv3PZFZvtIvuDg_1ruSpojNMfPQNb_aw";
+    const RS256: &str = "eyJhbGciOiJSUzI1NiJ9.eyJyb2xlIjoiYWRtaW4iLCJleHAiOjQxMDI0NDQ4MDB9.negGtlCWW-9yQTyu1Asp2MMvfyTpDWwqHMIg0PvVHnIPTJJeTdBs2UrITxqVEGqq8dPjzOFTIEmZCUyf3_a0gXaINj3fFDHxYsiqZLFZG5499RKAGzxu0luoVD0NZUCSDpz7srgt5h2936Pwe8PyTW8VmeBpPoN65jIqB_b0E8WLQx_N6RZACTbQDI9uxHtaiYC15673l0eT81VHZ77HWP0SGLfU2IN3d75tSIONR4aWT5c3TWv2tw8v4P7j2wCd0V1i0LhBVFSGgyN6z97GO2sjHoLM6HSOlbKB9qy1_ryN5p-SNQUraM4-Lk_bmE6IfbCvpBvFpOCIONbBWvHoqg";
+    const PS256: &str = "eyJhbGciOiJQUzI1NiJ9.eyJyb2xlIjoiYWRtaW4iLCJleHAiOjQxMDI0NDQ4MDB9.c3OYTtV8izShCxkkhr69iwJHiRCnRaUxL_DRilxiPgSKGDXA9npvRpTdEUpC0fsJdBLhpxkEbjPydwWMN-0b0OBVQ2xz-KJ1nEyQLciXAhFo3sI3omLcACfo933lh35y4cRPS1VG8Wt45BysUyMznTjy6bLQszts17vXbXSXzE6DzaY8ZosjDFPxO6H0EQ8-_-7z_XdKrfQfwAzgEIY0qJumT6PwF8pxvTm6zcBfpATaLMUPYGUSOXgZQZ89DSEt0l9vkKzkwH7AEbVaH_NFPwq0ksH7TfYe02yfj8EN6Y-jUrrRzWozb4NHZw1nqIUw1RkQj2iqfBRHGfoZFDRYXw";
+
+    #[test]
+    fn rsa_keys_confirm_their_signatures_and_no_others() {
+        for (algorithm, token, other) in [("RS256", RS256, PS256), ("PS256", PS256, RS256)] {
+            let jwk = json!({ "kty": "RSA", "alg": algorithm, "n": RSA, "e": "AQAB" });
+            let jwt = accept(&[jwk]).expect("a key");
+            assert!(jwt.holder(token).is_some(), "{algorithm}");
+            assert!(jwt.holder(other).is_none(), "{algorithm}");
+            let (signed, signature) = token.rsplit_once('.').expect("three parts");
+            let (_, others) = other.rsplit_once('.').expect("three parts");
+            assert!(jwt.holder(&format!("{signed}.{others}")).is_none(), "{algorithm}");
+            let altered = signed.replace('e', "f");
+            assert!(jwt.holder(&format!("{altered}.{signature}")).is_none(), "{algorithm}");
+        }
     }
 
     fn accept(keys: &[Value]) -> anyhow::Result<Jwt> {

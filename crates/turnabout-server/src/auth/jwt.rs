@@ -9,7 +9,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde::Deserialize;
 
 use super::jwks::{self, Key};
-use super::{Holder, Rights, Role, Scope};
+use super::{Holder, Rights, Role, Scope, crypto, pem};
 
 /// A shorter secret could be guessed.
 pub(super) const MIN_SECRET: usize = 32;
@@ -73,6 +73,7 @@ struct Claims {
 
 impl Jwt {
     pub(super) fn load(settings: &JwtSettings) -> anyhow::Result<Self> {
+        crypto::ready();
         let (JwtKeys::One(file, _) | JwtKeys::Set(file)) = &settings.keys;
         let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         let keys = match &settings.keys {
@@ -159,9 +160,9 @@ fn one(file: &Path, algorithm: JwtAlgorithm, text: &[u8]) -> anyhow::Result<Key>
             (DecodingKey::from_secret(secret), Algorithm::HS256)
         }
         JwtAlgorithm::EdDsa => {
-            let key = DecodingKey::from_ed_pem(text)
-                .with_context(|| format!("{file} does not hold a public Ed25519 key as PEM"))?;
-            (key, Algorithm::EdDSA)
+            let key =
+                pem::ed25519(text).with_context(|| format!("{file} does not hold a public Ed25519 key as PEM"))?;
+            (DecodingKey::from_ed_der(&key), Algorithm::EdDSA)
         }
     };
     Ok(Key {
@@ -261,7 +262,7 @@ mod tests {
         let public = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAt2J8dKEaIKPTYAx3FwPFvAbJVayF+0li9SwoiAXtYV8=\n-----END PUBLIC KEY-----\n";
         let (settings, _file) = settings(JwtAlgorithm::EdDsa, public);
         let jwt = Jwt::load(&settings).expect("a key");
-        let key = EncodingKey::from_ed_pem(PRIVATE.as_bytes()).expect("a key");
+        let key = EncodingKey::from_ed_der(&pem::find(PRIVATE.as_bytes(), "PRIVATE KEY").expect("a key"));
         let claims = json!({ "role": "admin", "exp": soon() });
         let token = sign(Algorithm::EdDSA, &key, &claims);
         assert_eq!(jwt.holder(&token).expect("good").role, Role::Admin);

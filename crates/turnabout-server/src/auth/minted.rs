@@ -80,6 +80,7 @@ pub(crate) fn new_secret() -> Vec<u8> {
 
 /// Signs a token.
 pub(crate) fn sign(key: &SigningKey, grant: Grant) -> Result<String, jsonwebtoken::errors::Error> {
+    super::crypto::ready();
     let header = Header {
         kid: Some(key.number.to_string()),
         ..Header::new(Algorithm::HS256)
@@ -95,6 +96,7 @@ pub(crate) fn sign(key: &SigningKey, grant: Grant) -> Result<String, jsonwebtoke
 
 /// What a token allows. None: nothing, since it has ended, or none of these keys has signed it.
 pub(crate) fn verify(keys: &[SigningKey], token: &str) -> Option<Minted> {
+    super::crypto::ready();
     let number = key_of(token)?;
     let key = keys.iter().find(|key| key.number == number)?;
     let mut validation = Validation::new(Algorithm::HS256);

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::Role;
 
 /// What a token lets one do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Scope {
     /// Look: at jobs, their logs and results, at events, and at what else the role shows.
@@ -62,7 +62,7 @@ fn words(scopes: &[Scope]) -> String {
 }
 
 /// What a token allows of what its role does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Rights {
     /// What one may do.
     pub(crate) scopes: Vec<Scope>,

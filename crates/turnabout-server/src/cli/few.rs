@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use jiff::{SignedDuration, Timestamp, Unit};
 use turnabout::Jobs;
 
 use super::global::{self, Global};
 use super::{Cli, print};
-use crate::auth::{self, Role};
+use crate::auth::{self, Rights, Role};
 use crate::config::header;
-use crate::config::value::quoted;
+use crate::config::value::{Written as _, duration, quoted};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Completions {
@@ -44,19 +45,57 @@ pub(crate) struct MakeToken {
     /// The owner that it is for
     #[arg(long)]
     owner: Option<String>,
+    /// Only so much of what its role allows: `read`, `submit`, `cancel`, `operate`, `metrics`, `admin`; several with commas
+    #[arg(long, value_name = "SCOPES", value_delimiter = ',')]
+    scopes: Option<Vec<String>>,
+    /// Only jobs of these tasks may be submitted or changed with it; a `*` at the end stands for any ending
+    #[arg(long, value_name = "TASKS", value_delimiter = ',')]
+    tasks: Option<Vec<String>>,
+    /// Only to these queues
+    #[arg(long, value_name = "QUEUES", value_delimiter = ',')]
+    queues: Option<Vec<String>>,
+    /// It is good until then: `2027-01-31T00:00:00Z`, or `90 days` from now [default: for ever]
+    #[arg(long, value_name = "WHEN", value_parser = moment)]
+    expires: Option<Timestamp>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
+/// A moment to come, as it is typed: itself, or how long from now.
+fn moment(text: &str) -> Result<Timestamp, String> {
+    let now = Timestamp::now();
+    let from_now = || {
+        let moment = now.checked_add(SignedDuration::try_from(duration(text).ok()?).ok()?);
+        moment.ok()?.round(Unit::Second).ok()
+    };
+    let moment = text.parse().ok().or_else(from_now).ok_or_else(|| {
+        format!("`{text}` is neither a moment such as 2027-01-31T00:00:00Z nor a duration such as `90 days`")
+    })?;
+    if moment <= now {
+        return Err(format!("{moment} has passed"));
+    }
+    Ok(moment)
+}
+
 /// `turnabout token`: makes one. It is shown once; what is kept is its hash, in the configuration.
 pub(crate) fn token(args: &MakeToken) -> anyhow::Result<ExitCode> {
-    Role::from_parts(&args.role, args.group.clone(), args.owner.clone())?;
+    let MakeToken {
+        group,
+        owner,
+        scopes,
+        tasks,
+        queues,
+        expires,
+        ..
+    } = args;
+    let role = Role::from_parts(&args.role, group.clone(), owner.clone())?;
+    Rights::configured(&role, scopes.as_deref(), tasks.as_ref(), queues.as_ref())?;
     let token = auth::make();
     let hash = auth::hash(&token);
     if args.json {
-        let MakeToken { role, group, owner, .. } = args;
-        let made = serde_json::json!({ "token": token, "hash": hash, "role": role, "group": group, "owner": owner });
+        let made = serde_json::json!({ "token": token, "hash": hash, "role": args.role, "group": group, "owner": owner,
+            "scopes": scopes, "tasks": tasks, "queues": queues, "expires": expires });
         print::out(&print::json(&made)?)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -67,9 +106,17 @@ pub(crate) fn token(args: &MakeToken) -> anyhow::Result<ExitCode> {
         quoted(&hash),
         quoted(&args.role)
     );
-    for (key, value) in [("group", &args.group), ("owner", &args.owner)] {
+    let said = [
+        ("group", group.to_toml()),
+        ("owner", owner.to_toml()),
+        ("scopes", scopes.to_toml()),
+        ("tasks", tasks.to_toml()),
+        ("queues", queues.to_toml()),
+        ("expires", expires.map(|expires| quoted(&expires.to_string()))),
+    ];
+    for (key, value) in said {
         if let Some(value) = value {
-            let _ = write!(entry, "\n{key} = {}", quoted(value));
+            let _ = write!(entry, "\n{key} = {value}");
         }
     }
     crate::cli::note!(

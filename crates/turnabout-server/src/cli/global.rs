@@ -110,6 +110,7 @@ impl Global {
             (None, Ok(token)) if !token.is_empty() => Some(token),
             (None, _) => None,
         };
+        crate::auth::crypto::ready();
         let http = reqwest::Client::builder()
             .user_agent(concat!("turnabout/", env!("CARGO_PKG_VERSION")))
             // A token is for the server that was named.

@@ -11,12 +11,15 @@ use crate::api::types::{GroupChange, GroupSet, GroupSummary, Limit, RateLimit};
 pub(crate) struct Group {
     /// The group
     name: String,
-    /// How many jobs it gets for each one of a group of weight 1: from 1 to 1000
-    #[arg(long, value_name = "N")]
-    weight: Option<u32>,
+    /// How many jobs it gets for each one of a group of weight 1: from 1 to 1000; `none`: as all groups have it
+    #[arg(long, value_name = "N|none", value_parser = limit)]
+    weight: Option<Limit>,
     /// At most so many of its jobs run at a time, over all executors; `none`: as many as there are slots
     #[arg(long, value_name = "N|none", value_parser = limit)]
     max_running: Option<Limit>,
+    /// At most such a share of the slots of each executor may its jobs have, in percent; `none`: all of them
+    #[arg(long, value_name = "PERCENT|none", value_parser = limit)]
+    max_share: Option<Limit>,
     /// At most so many of its jobs may be unfinished, and submits past that are refused; `none`: any number
     #[arg(long, value_name = "N|none", value_parser = limit)]
     max_unfinished: Option<Limit>,
@@ -76,6 +79,7 @@ pub(crate) async fn run(global: &Global, args: Group) -> anyhow::Result<ExitCode
     let change = GroupChange {
         weight: args.weight,
         max_running: args.max_running,
+        max_share: args.max_share,
         max_unfinished: args.max_unfinished,
         rate: args.rate,
         paused: args.pausing.paused(),
@@ -127,6 +131,7 @@ fn set(group: GroupSummary) -> GroupSet {
         group: group.group,
         weight: group.weight,
         max_running: group.max_running,
+        max_share: group.max_share,
         max_unfinished: group.max_unfinished,
         rate: group.rate,
         paused: group.paused,
@@ -134,10 +139,16 @@ fn set(group: GroupSummary) -> GroupSet {
     }
 }
 
-fn settings(group: &GroupSet) -> [(&'static str, String); 6] {
+fn settings(group: &GroupSet) -> [(&'static str, String); 7] {
     [
         ("weight", group.weight.to_string()),
         ("max running", print::limit(group.max_running)),
+        (
+            "max share",
+            group
+                .max_share
+                .map_or_else(|| "none".to_owned(), |share| format!("{share} %")),
+        ),
         ("max unfinished", print::limit(group.max_unfinished)),
         ("rate", print::rate(group.rate)),
         ("paused", print::paused(group.paused)),

@@ -3,10 +3,10 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Layer as _};
 
 use super::Command;
 use crate::config::{Config, LogFormat};
@@ -15,8 +15,11 @@ use crate::traces::Sender;
 /// For servers: what jobs write is kept with the jobs, and need not be here as well.
 const SERVER: &str = "info,turnabout::log=off";
 
-fn filter(usual: &str) -> EnvFilter {
-    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(usual))
+/// By target and level (`info,turnabout=debug`); by spans and fields would take an engine for regular expressions.
+fn filter(usual: &str) -> Targets {
+    let said = std::env::var("RUST_LOG").ok().filter(|said| !said.is_empty());
+    let said = said.and_then(|said| said.parse().ok());
+    said.or_else(|| usual.parse().ok()).unwrap_or_default()
 }
 
 /// For all commands but servers, which have to read their configuration first.
@@ -24,10 +27,11 @@ pub(crate) fn log(command: &Command) {
     if matches!(command, Command::Serve(_) | Command::Executor(_)) {
         return;
     }
-    tracing_subscriber::fmt()
-        .with_env_filter(filter("warn"))
+    let text = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(std::io::stderr().is_terminal());
+    tracing_subscriber::registry()
+        .with(text.with_filter(filter("warn")))
         .init();
 }
 
@@ -35,9 +39,10 @@ pub(crate) fn log(command: &Command) {
 pub(super) fn log_server(config: &Config) -> anyhow::Result<Option<Sender>> {
     let sender = Sender::new(&config.traces)?;
     let traces = sender.as_ref().map(|sender| {
-        let layer = tracing_opentelemetry::layer().with_tracer(sender.tracer());
         // The log of what is sent would be sent, and so on.
-        layer.with_filter(tracing_subscriber::filter::Targets::new().with_target("turnabout", LevelFilter::INFO))
+        sender
+            .layer()
+            .with_filter(Targets::new().with_target("turnabout", LevelFilter::INFO))
     });
     let text = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let text = match config.log.format {

@@ -5,14 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use turnabout::group::Rate;
+use turnabout::jobs::SetGroup;
 use turnabout::store::audit::Deed;
 use turnabout::{Executor, ExecutorHandle, Jobs, State};
 
 use super::serve;
 use super::signals::Hangups;
 use super::webhooks::Webhooks;
-use crate::api::{Control, Exit, Wait};
-use crate::config::{Config, Origin, Sources};
+use crate::api::{Control, Exit, WEBHOOK_GROUP, Wait, weigh};
+use crate::config::{Config, GroupDefaults, Origin, Running, Sources};
 use crate::tasks;
 
 /// The file is looked at so often.
@@ -43,9 +45,17 @@ fn look(file: &Path) -> Look {
     Some((data.modified().ok()?, data.len()))
 }
 
+/// A look at the configuration's file, and at those with certificates, which other programs replace.
+fn look_at_all(sources: &Sources, config: &Config) -> Vec<Look> {
+    let tls = config.api.tls_files().into_iter().flatten();
+    std::iter::once(&*sources.file).chain(tls).map(look).collect()
+}
+
 impl Reloader {
-    /// For as long as the program runs.
-    pub(super) async fn run(mut self, mut seen: Look) {
+    /// For as long as the program runs. The configuration's file was seen before it was read.
+    pub(super) async fn run(mut self, file: Look) {
+        let mut seen = look_at_all(&self.sources, &self.config);
+        seen[0] = file;
         loop {
             tokio::select! {
                 ours = self.hangups.next() => {
@@ -53,15 +63,15 @@ impl Reloader {
                         self.exit.ask(Wait::For(self.config.executor.shutdown_deadline));
                         return;
                     }
-                    seen = look(&self.sources.file);
+                    seen = look_at_all(&self.sources, &self.config);
                 }
                 () = tokio::time::sleep(LOOKS) => {
-                    let now = look(&self.sources.file);
+                    let now = look_at_all(&self.sources, &self.config);
                     if now == seen {
                         continue;
                     }
                     tokio::time::sleep(SETTLED).await;
-                    if look(&self.sources.file) != now {
+                    if look_at_all(&self.sources, &self.config) != now {
                         continue;
                     }
                     seen = now;
@@ -126,6 +136,7 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
             .iter()
             .any(|config| *config.origin(&name) != Origin::Default)
     };
+    apply_to_groups(jobs, new, former).await?;
     let mut names: Vec<&String> = new.groups.keys().chain(former.groups.keys()).collect();
     names.sort_unstable();
     names.dedup();
@@ -139,19 +150,13 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
             continue;
         }
         let wanted = new.groups.get(name).cloned().unwrap_or_default();
-        let mut set = jobs.group(name);
-        if said("weight") {
-            set = set.weight(wanted.weight);
-        }
-        if said("max-running") {
-            set = set.max_running(wanted.max_running);
-        }
-        if said("max-unfinished") {
-            set = set.max_unfinished(wanted.max_unfinished);
-        }
-        if said("rate") {
-            set = set.rate(wanted.rate);
-        }
+        let limits = GroupDefaults {
+            weight: wanted.weight,
+            max_running: wanted.max_running,
+            max_unfinished: wanted.max_unfinished,
+            rate: wanted.rate,
+        };
+        let mut set = limited(jobs.group(name), &limits, said);
         if said("paused") {
             set = if wanted.paused { set.pause() } else { set.resume() };
         }
@@ -232,6 +237,57 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
     apply_to_queues(jobs, new, former).await?;
     apply_to_all(jobs, new, former).await?;
     declare(jobs, new, former).await
+}
+
+/// What holds for every group that has no setting of its own. Of the server's own group nothing does: messages to receivers are
+/// no tenant's.
+async fn apply_to_groups(jobs: &Jobs, new: &Config, former: &Config) -> turnabout::Result<()> {
+    let said = |key: &str| {
+        let name = format!("group-defaults.{key}");
+        [new, former]
+            .iter()
+            .any(|config| *config.origin(&name) != Origin::Default)
+    };
+    let wanted = &new.group_defaults;
+    if !["weight", "max-running", "max-unfinished", "rate"]
+        .into_iter()
+        .any(said)
+    {
+        return Ok(());
+    }
+    let own = jobs
+        .group(WEBHOOK_GROUP)
+        .max_share(Some(100))
+        .max_unfinished(Some(i32::MAX as u32));
+    own.rate(Some(Rate::new(Rate::MOST, Duration::from_secs(1), None)?))
+        .await?;
+    let set = limited(jobs.group_defaults(), wanted, said);
+    let before = jobs.settings().await?.defaults;
+    let after = set.await?;
+    if before != after {
+        let (before, after) = (format!("{before:?}"), format!("{after:?}"));
+        note(jobs, "set-groups", "group-defaults".to_owned(), None, before, after).await?;
+    }
+    Ok(())
+}
+
+/// The limits of a group, or of all groups, as far as a file says them.
+fn limited(mut set: SetGroup, wanted: &GroupDefaults, said: impl Fn(&str) -> bool) -> SetGroup {
+    if said("weight") {
+        set = weigh(set, wanted.weight);
+    }
+    if said("max-running") {
+        let most = wanted.max_running;
+        set = set.max_running(most.and_then(Running::jobs));
+        set = set.max_share(most.and_then(Running::share));
+    }
+    if said("max-unfinished") {
+        set = set.max_unfinished(wanted.max_unfinished);
+    }
+    if said("rate") {
+        set = set.rate(wanted.rate);
+    }
+    set
 }
 
 /// Which queues are paused.

@@ -87,7 +87,7 @@ pub(crate) async fn run(global: &Global, args: Serve) -> anyhow::Result<ExitCode
     let status = if args.no_api { ", and telling how it is" } else { "" };
     let place = api
         .as_ref()
-        .map_or_else(String::new, |api| format!("{status} on http://{}", api.address()));
+        .map_or_else(String::new, |api| format!("{status} on {}", api.url()));
     tracing::info!(
         "serving the jobs in {}{place}; Ctrl-C stops",
         config.store.database.shown()

@@ -173,6 +173,7 @@ mod tests {
             rotation_ms: Some(1_500),
             groups: vec![share],
             rest: Rest { groups: 3, used: 0.5 },
+            oldest: None,
         };
         let text = draw(&view);
         for part in [

@@ -1,6 +1,6 @@
 //! From the settings to what the API is told.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use sha2::{Digest as _, Sha256};
@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::kinds::JwtSigned;
 use super::{Api, Config, Token};
 use crate::api::types::Links;
-use crate::api::{ApiSettings, On, Webhook};
+use crate::api::{ApiSettings, On, TlsFiles, Webhook};
 use crate::auth::{
     Holder, JwtAlgorithm, JwtKeys, JwtSettings, Limit, MIN_KEY, Rights, Role, SigningSettings, StaticToken,
 };
@@ -25,6 +25,7 @@ impl Config {
             tokens: tokens.concat(),
             jwt: jwt(api)?,
             signing: signing(api)?,
+            tls: tls(api)?,
             rate: Limit {
                 per_second: api.rate.into(),
                 burst: api.rate_burst.into(),
@@ -57,6 +58,32 @@ impl Config {
             nobody: ApiSettings::default().nobody,
             status_only: false,
         })
+    }
+}
+
+impl Api {
+    /// The files that connections are encrypted with, as far as they are given.
+    pub(crate) fn tls_files(&self) -> [Option<&Path>; 3] {
+        [
+            &self.tls_certificate_file,
+            &self.tls_key_file,
+            &self.tls_client_authorities_file,
+        ]
+        .map(|file| file.as_deref().map(Path::new))
+    }
+}
+
+/// Whether connections are encrypted, and with what.
+pub(super) fn tls(api: &Api) -> anyhow::Result<Option<TlsFiles>> {
+    let [certificate, key, clients] = api.tls_files().map(|file| file.map(Path::to_path_buf));
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Ok(Some(TlsFiles {
+            certificate,
+            key,
+            clients,
+        })),
+        (None, None) if clients.is_none() => Ok(None),
+        _ => anyhow::bail!("`tls-certificate-file` and `tls-key-file` are both needed to encrypt connections"),
     }
 }
 

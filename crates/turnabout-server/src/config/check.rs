@@ -1,5 +1,6 @@
 //! What makes no sense together, or at all. Found before anything starts, and told with its place in the file.
 
+use super::kinds::Running;
 use super::trouble::{Origin, Trouble};
 use super::value::Inherit;
 use super::{Config, Task};
@@ -42,20 +43,38 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
     if let Err(error) = super::access::signing(&config.api) {
         complain("api.signing-keys", error.to_string());
     }
+    if let Err(error) = super::access::tls(&config.api) {
+        complain("api.tls-certificate-file", error.to_string());
+    }
     if let Err(error) = super::access::jwt(&config.api) {
         complain("api.jwt-keys-file", error.to_string());
     }
     if let Err(error) = super::access::links(&config.links) {
         complain("links", error.to_string());
     }
-    for (name, group) in &config.groups {
-        let full = |key: &str| format!("groups.{name}.{key}");
+    let all = &config.group_defaults;
+    let defaults = (
+        "group-defaults".to_owned(),
+        all.weight,
+        all.max_running,
+        all.max_unfinished,
+    );
+    let groups = config.groups.iter().map(|(name, group)| {
+        let section = format!("groups.{name}");
+        (section, group.weight, group.max_running, group.max_unfinished)
+    });
+    for (section, weight, max_running, max_unfinished) in groups.chain([defaults]) {
+        let full = |key: &str| format!("{section}.{key}");
         let heaviest = turnabout::group::GroupSettings::MAX_WEIGHT;
-        if !(1..=heaviest).contains(&group.weight) {
+        if weight.is_some_and(|weight| !(1..=heaviest).contains(&weight)) {
             let message = format!("a weight is from 1 to {heaviest}; pause a group to give it nothing");
             complain(&full("weight"), message);
         }
-        if group.max_running == Some(0) {
+        if max_unfinished == Some(0) {
+            let message = "0 would never let a job in; allow at least 1".to_owned();
+            complain(&full("max-unfinished"), message);
+        }
+        if max_running == Some(Running::Jobs(0)) {
             complain(
                 &full("max-running"),
                 "0 would never let a job run; use `paused = true` for that".to_owned(),

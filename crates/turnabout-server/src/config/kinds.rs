@@ -156,6 +156,59 @@ impl Written for Scheme {
     }
 }
 
+/// How many jobs of a group run at a time: a number over all executors, or a share of the slots of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Running {
+    Jobs(u32),
+    /// In percent.
+    Share(u32),
+}
+
+impl Running {
+    /// The number.
+    pub(crate) fn jobs(self) -> Option<u32> {
+        match self {
+            Self::Jobs(jobs) => Some(jobs),
+            Self::Share(_) => None,
+        }
+    }
+
+    /// The share.
+    pub(crate) fn share(self) -> Option<u32> {
+        match self {
+            Self::Jobs(_) => None,
+            Self::Share(percent) => Some(percent),
+        }
+    }
+}
+
+impl Written for Running {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        match value.as_str() {
+            Some(text) => Self::from_text(text),
+            None => u32::from_toml(value).map(Self::Jobs),
+        }
+    }
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let unclear = || format!("`{text}` is neither a whole number nor a share of the slots such as \"50 %\"");
+        match text.strip_suffix('%') {
+            None => text.parse().map(Self::Jobs).map_err(|_| unclear()),
+            Some(percent) => match percent.trim_end().parse() {
+                Ok(percent @ 1..=100) => Ok(Self::Share(percent)),
+                _ => Err(unclear() + ", from 1 to 100"),
+            },
+        }
+    }
+
+    fn to_toml(&self) -> Option<String> {
+        match self {
+            Self::Jobs(jobs) => jobs.to_toml(),
+            Self::Share(percent) => Some(quoted(&format!("{percent} %"))),
+        }
+    }
+}
+
 /// So many bytes: `1 MiB`, `500 kB`, or a plain number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u64);

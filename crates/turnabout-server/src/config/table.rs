@@ -9,8 +9,8 @@ use turnabout::group::Rate;
 use turnabout::{Fairness, Missed, Overlap, Priority};
 
 use super::kinds::{
-    ExitCodes, Hashes, JwtSigned, LogFormat, Migrate, ResultFrom, Scheme, Secret, Secrets, Size, Statuses, Stdin,
-    StoreUrl,
+    ExitCodes, Hashes, JwtSigned, LogFormat, Migrate, ResultFrom, Running, Scheme, Secret, Secrets, Size, Statuses,
+    Stdin, StoreUrl,
 };
 use super::section::section;
 use super::value::Inherit;
@@ -94,6 +94,9 @@ section! {
         /// Which variables of its own environment it passes on to programs, besides `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`,
         /// `LANGUAGE`, `LC_*`, `TZ` and `TMPDIR`. Others may be secrets.
         pass_environment: Vec<String> = Vec::new(), like "[\"JAVA_HOME\"]";
+        /// Whether there is the built-in task `sleep`, which does nothing for as long as whoever submits it likes, and has a slot
+        /// meanwhile. Unless given, only where `api.address` can be reached from this machine alone, or where there is no other task.
+        sleep: Option<bool> = None, like "true";
         /// Where an executor without the API answers /healthz, /readyz, /metrics and `POST /api/v1/shutdownAndExit`: nowhere
         /// unless given. (The API answers them itself.) As there, others need a token for the last two; /metrics may be open
         /// (api.open-metrics).
@@ -106,6 +109,13 @@ section! {
     Api {
         /// Where it listens. On an address that others can reach it does not start without tokens.
         address: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)), flag "address";
+        /// Encrypt connections (TLS) with this certificate: a file (PEM) with the server's, then those that lead to an authority.
+        /// It is read again when the program gets SIGHUP, or when one of these files or the configuration changes.
+        tls_certificate_file: Option<String> = None, like "\"/etc/turnabout/tls.crt\"", live true;
+        /// The certificate's key (PEM).
+        tls_key_file: Option<String> = None, like "\"/etc/turnabout/tls.key\"", live true;
+        /// Only callers with a certificate of one of these authorities (PEM) are answered. They need a token as well.
+        tls_client_authorities_file: Option<String> = None, like "\"/etc/turnabout/clients.crt\"", live true;
         /// Whether the operator's page is served at /.
         dashboard: bool = true;
         /// What a proxy leaves before all paths, if it does not take it away: "/turnabout". Paths without it work as well.
@@ -249,7 +259,7 @@ section! {
 }
 
 section! {
-    /// Traces of what is submitted and run, for OpenTelemetry. Off unless an endpoint is given.
+    /// Traces of what is submitted and run, for OpenTelemetry (a program with the feature `otel`). Off unless an endpoint is given.
     Traces {
         /// Where they are sent: the OTLP endpoint of a collector, for HTTP.
         endpoint: Option<String> = None, like "\"http://127.0.0.1:4318\"";
@@ -396,15 +406,32 @@ section! {
 }
 
 section! {
+    /// What holds for every group that has no setting of its own, by `[groups.NAME]` or set by an operator: each setting by itself.
+    /// It is written to the store whenever the program starts or the file changes, and holds for all executors.
+    GroupDefaults {
+        /// How many jobs a group gets for each one of a group of weight 1.
+        weight: Option<u32> = None, like "1", live true;
+        /// So many jobs of a group run at a time at the most: a number, over all executors; or a share of the slots, "50 %". A
+        /// share is of the slots of each executor, and one slot at least: so it is a share of all slots, whatever queues there
+        /// are, and executors of one slot each need a number.
+        max_running: Option<Running> = None, like "\"50 %\"", live true;
+        /// So many unfinished jobs may a group have at the most.
+        max_unfinished: Option<u32> = None, like "10000", live true;
+        /// How often jobs of a group may start, over all executors: "100/s", "10/m burst 20".
+        rate: Option<Rate> = None, like "\"100/s\"", live true;
+    }
+}
+
+section! {
     /// A group: a tenant, the unit of fairness. Groups need not be named here; this is for those that differ. What stands
     /// here is written to the store whenever the program starts or the file changes, and holds for all executors. What is
-    /// left out stays as it was set with `turnabout group`.
+    /// left out stays as it was set with `turnabout group`; and what is set nowhere is as `[group-defaults]` says.
     Group {
         /// How many jobs it gets for each one of a group of weight 1.
-        weight: u32 = 1, live true;
-        /// So many of its jobs run at a time at the most, over all executors.
-        max_running: Option<u32> = None, like "2", live true;
-        /// So many unfinished jobs may it have at the most.
+        weight: Option<u32> = None, like "2", live true;
+        /// So many of its jobs run at a time at the most, over all executors; or a share of the slots of each executor, "50 %".
+        max_running: Option<Running> = None, like "2", live true;
+        /// So many unfinished jobs may it have at the most. 2147483647: any number, whatever the defaults are.
         max_unfinished: Option<u32> = None, like "10000", live true;
         /// How often its jobs may start, over all executors: "100/s", "10/m burst 20".
         rate: Option<Rate> = None, like "\"10/m burst 20\"", live true;

@@ -101,7 +101,7 @@ fn tasks_and_groups_have_settings_of_their_own() {
     assert_eq!(task.retries.over(5), 0);
     assert_eq!(task.retry_delay.over(Duration::ZERO), Duration::ZERO);
     assert!(task.permanent_codes.contains(70) && !task.permanent_codes.contains(75));
-    assert_eq!(config.groups["acme/ada"].weight, 3);
+    assert_eq!(config.groups["acme/ada"].weight, Some(3));
     let shown = show(&config);
     assert!(shown.contains("[groups.\"acme/ada\"]"), "{shown}");
     Config::from(file(&shown), &[], &[]).expect("what is shown can be read");
@@ -320,5 +320,55 @@ fn no_two_settings_have_the_same_variable() {
                 "{name} has a default or a sample"
             );
         }
+    }
+}
+
+#[test]
+fn what_holds_for_all_groups_is_a_number_or_a_share() {
+    let config = |text: &str| Config::from(file(text), &[], &[]).expect(text);
+    for (text, running) in [
+        ("4", Running::Jobs(4)),
+        ("\"50 %\"", Running::Share(50)),
+        ("\"100%\"", Running::Share(100)),
+    ] {
+        let config = config(&format!(
+            "[group-defaults]\nmax-running = {text}\n[groups.a]\nmax-running = {text}\n"
+        ));
+        assert_eq!(config.group_defaults.max_running, Some(running), "{text}");
+        assert_eq!(config.groups["a"].max_running, Some(running), "{text}");
+    }
+    let variable = pairs(&[("TURNABOUT_GROUP_DEFAULTS_MAX_RUNNING", "25 %")]);
+    let config = Config::from(None, &variable, &[]).expect("a share");
+    assert_eq!(config.group_defaults.max_running, Some(Running::Share(25)));
+    for (text, said) in [
+        ("max-running = \"101 %\"", "from 1 to 100"),
+        ("max-running = \"most\"", "50 %"),
+        ("max-running = 0", "never let a job run"),
+        ("max-unfinished = 0", "never let a job in"),
+        ("weight = 1001", "from 1 to 1000"),
+    ] {
+        let trouble = trouble(&format!("[group-defaults]\n{text}\n"));
+        assert!(trouble.contains(said), "{text}: {trouble}");
+    }
+}
+
+#[test]
+fn there_is_sleep_on_loopback_or_where_it_is_allowed() {
+    for (text, there) in [
+        ("", true),
+        ("[api]\naddress = \"[::1]:80\"\n", true),
+        ("[api]\naddress = \"0.0.0.0:80\"\n", true),
+        (
+            "[api]\naddress = \"0.0.0.0:80\"\n[tasks.say]\ncommand = [\"true\"]\n",
+            false,
+        ),
+        (
+            "[api]\naddress = \"10.0.0.1:80\"\n[executor]\nsleep = true\n[tasks.say]\ncommand = [\"true\"]\n",
+            true,
+        ),
+        ("[executor]\nsleep = false\n", false),
+    ] {
+        let config = Config::from(file(text), &[], &[]).expect(text);
+        assert_eq!(config.has_sleep(), there, "{text}");
     }
 }

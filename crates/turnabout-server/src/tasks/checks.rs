@@ -20,7 +20,10 @@ enum Check {
 impl Checks {
     /// For the tasks of an executor with this configuration.
     pub(crate) fn new(config: &Config) -> anyhow::Result<Self> {
-        let mut checks = BTreeMap::from([("sleep".to_owned(), Check::Sleep)]);
+        let mut checks = BTreeMap::new();
+        if config.has_sleep() {
+            checks.insert("sleep".to_owned(), Check::Sleep);
+        }
         for (name, task) in &config.tasks {
             if let Some(command) = &task.command {
                 let program = Program::new(command, task, &config.executor).map_err(anyhow::Error::msg)?;

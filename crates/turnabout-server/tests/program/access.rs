@@ -1,17 +1,15 @@
 //! Ways in that have to be opened first: tokens that someone else makes, web pages of other sites, and a look at an
 //! executor. What is stored where makes no difference here.
 
-use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
-use crate::http::Caller;
+use crate::http::{Caller, jwt};
 use crate::place::{PATIENCE, Place, wait_for};
 
 const SECRET: &str = "a secret that is long enough for us";
 
 fn sign(claims: &Value) -> String {
-    let key = EncodingKey::from_secret(SECRET.as_bytes());
-    encode(&Header::new(Algorithm::HS256), claims, &key).expect("a token")
+    jwt(&json!({ "alg": "HS256" }), claims, SECRET)
 }
 
 #[test]
@@ -41,12 +39,8 @@ fn keys_of_jwts_are_replaced_while_the_server_runs() {
     place.configure("[api]\njwt-keys-file = \"jwks.json\"\n");
     let server = place.serve(&["--no-executor"]);
     let caller = |(id, secret, _): (&str, &str, &str)| {
-        let header = Header {
-            kid: Some(id.to_owned()),
-            ..Header::new(Algorithm::HS256)
-        };
         let claims = json!({ "role": "viewer", "exp": jiff::Timestamp::now().as_second() + 600 });
-        let token = encode(&header, &claims, &EncodingKey::from_secret(secret.as_bytes())).expect("a token");
+        let token = jwt(&json!({ "alg": "HS256", "kid": id }), &claims, secret);
         Caller::of(&server).with_token(&token)
     };
     let status = || [old, new].map(|key| caller(key).get("/api/v1/me").status);

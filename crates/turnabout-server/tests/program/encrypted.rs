@@ -81,7 +81,7 @@ impl Drop for Cluster {
 }
 
 /// Certificates: an authority, one for a server called localhost, and another authority that has nothing to do with it.
-fn certificates(place: &Place) {
+pub(crate) fn certificates(place: &Place) {
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
     let script = format!(
         "set -e

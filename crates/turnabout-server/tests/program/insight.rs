@@ -61,6 +61,11 @@ pub(crate) fn shares_tell_who_holds_slots_and_who_waits(place: &Place) {
     let one = api.get("/api/v1/shares?minutes=10&limit=1&sort=used").with(200);
     assert_eq!(one["groups"].as_array().map(Vec::len), Some(1));
     assert_eq!(one["rest"]["groups"], 2, "{one}");
+    let oldest = &one["oldest"];
+    assert!(
+        oldest["group"] == "small" && oldest["ready_ms"].is_u64(),
+        "also if it is not shown: {one}"
+    );
     let found = api.get("/api/v1/shares?search=SMA&sort=group").with(200);
     assert_eq!(found["groups"].as_array().map(Vec::len), Some(1), "{found}");
     for query in ["minutes=5", "limit=0", "limit=1001", "sort=colour", "x=1"] {

@@ -195,6 +195,57 @@ fn tokens_are_made_and_needed() {
     let (ok, _, said) = run(None, &["show", &foreign, "--token-file", "token"]);
     assert!(!ok && said.contains("there is no job"), "{said}");
     assert!(place.complaint(&["token", "--role", "group"]).contains("needs a group"));
+
+    // What it is told to print is what the server understands.
+    let narrow: &[&str] = &[
+        "token",
+        "few",
+        "--role",
+        "group",
+        "--group",
+        "acme",
+        "--expires",
+        "90 days",
+    ];
+    let narrow = [
+        narrow,
+        &[
+            "--scopes",
+            "submit,read",
+            "--tasks",
+            "mail,report:*",
+            "--queues",
+            "default",
+        ],
+    ]
+    .concat();
+    let output = place.command(&narrow).output().expect("it starts");
+    let (token, said) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    let entry = said.split_once("\n\n").expect("an entry").1;
+    let server = {
+        drop(server);
+        place.configure(entry);
+        place.serve(&["--no-executor"])
+    };
+    let api = crate::http::Caller::of(&server).with_token(token.trim());
+    let me = api.get("/api/v1/me").with(200);
+    assert_eq!(me["scopes"], serde_json::json!(["read", "submit"]), "{me}\n{entry}");
+    assert_eq!(me["tasks"], serde_json::json!(["mail", "report:*"]), "{me}");
+    assert_eq!(me["queues"], serde_json::json!(["default"]), "{me}");
+    assert!(entry.contains("\nexpires = \"20"), "{entry}");
+    for (flags, said) in [
+        (["--scopes", "everything"], "none of the scopes"),
+        (["--scopes", "metrics"], "has no scope `metrics`"),
+        (["--tasks", "*mail"], "stands for the end"),
+        (["--expires", "soon"], "nor a duration"),
+        (["--expires", "2020-01-01T00:00:00Z"], "has passed"),
+    ] {
+        let complaint = place.complaint(&[&["token", "--role", "group", "--group", "acme"][..], &flags].concat());
+        assert!(complaint.contains(said), "{flags:?}: {complaint}");
+    }
     let refused = place.complaint(&["serve", "--address", "0.0.0.0:0", "--config", "/dev/null"]);
     assert!(refused.contains("turnabout token"), "{refused}");
 }

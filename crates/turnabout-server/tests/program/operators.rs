@@ -112,8 +112,8 @@ pub(crate) fn settings_are_shown_and_changed_on_a_server_and_on_a_database(place
             "4",
         ]);
         let kept = json!({ "success_seconds": null, "failed_seconds": null, "cancelled_seconds": null });
-        let expected = json!({ "group": group, "weight": 2, "max_running": 3, "max_unfinished": 4, "paused": false,
-            "rate": null, "retention": &kept });
+        let expected = json!({ "group": group, "weight": 2, "max_running": 3, "max_share": null, "max_unfinished": 4,
+            "paused": false, "rate": null, "retention": &kept });
         assert_eq!(set, expected);
         let set = ask_json(&[
             "group",
@@ -136,7 +136,7 @@ pub(crate) fn settings_are_shown_and_changed_on_a_server_and_on_a_database(place
             groups.contains(group) && groups.contains("WEIGHT") && !groups.contains("MAX"),
             "{groups}"
         );
-        ask(&["group", group, "--weight", "1", "--resume"]);
+        ask(&["group", group, "--weight", "none", "--resume"]);
         assert!(!ask(&["groups"]).contains(group));
 
         for (args, said) in [

@@ -169,9 +169,9 @@ impl Place {
 
     fn serving(mut server: Server) -> Server {
         let line = wait_for(&server.log, "serving");
-        if let Some((_, rest)) = line.split_once(" on http://") {
+        if let Some((_, rest)) = line.split_once(" on http") {
             let address = rest.split(';').next().unwrap_or_default();
-            server.url = format!("http://{address}");
+            server.url = format!("http{address}");
         }
         server
     }

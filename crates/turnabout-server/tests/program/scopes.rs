@@ -1,9 +1,8 @@
 //! Tokens that allow less than their role: scopes, tasks and queues.
 
-use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
-use crate::http::Caller;
+use crate::http::{self, Caller};
 use crate::place::{Place, soon, wait_for};
 use crate::roles::hash;
 
@@ -22,8 +21,7 @@ fn configure(place: &Place, tokens: &[(&str, &str)]) {
 /// A JWT with these claims, for ten minutes.
 fn jwt(mut claims: Value) -> String {
     claims["exp"] = json!(jiff::Timestamp::now().as_second() + 600);
-    let key = EncodingKey::from_secret(SECRET.as_bytes());
-    encode(&Header::new(Algorithm::HS256), &claims, &key).expect("a token")
+    http::jwt(&json!({ "alg": "HS256" }), &claims, SECRET)
 }
 
 const GROUP: &str = "role = \"group\"\ngroup = \"acme\"\n";

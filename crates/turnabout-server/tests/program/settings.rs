@@ -168,3 +168,91 @@ fn the_examples_can_be_used_as_they_stand() {
     let id = place.ask(&["submit", "checksum", r#"{"path": "/no/such/file"}"#]);
     assert_eq!(place.job_in(&id, "failed")["reason"], "permanent");
 }
+
+pub(crate) fn what_holds_for_all_groups_changes_while_the_server_runs(place: &Place) {
+    let first = "[executor]\npool-size = 4\n[tasks.say]\ncommand = [\"true\"]\n[groups.own]\nmax-unfinished = 2\n";
+    let all = "[group-defaults]\nweight = 2\nmax-running = \"50 %\"\nmax-unfinished = 5\nrate = \"1000/s\"\n";
+    place.configure(&(first.to_owned() + all));
+    let told = place.ask(&["config"]);
+    assert!(
+        told.contains("[group-defaults]") && told.contains("max-running = \"50 %\""),
+        "{told}"
+    );
+    let server = place.serve(&[]);
+    let api = Caller::of(&server);
+    let limits = |group: &str| {
+        let told = api.get(&format!("/api/v1/groups/{group}")).with(200);
+        ["weight", "max_running", "max_share", "max_unfinished", "rate"].map(|key| told[key].clone())
+    };
+    let rate = || json!("1000/s");
+    assert_eq!(limits("any"), [json!(2), json!(null), json!(50), json!(5), rate()]);
+    assert_eq!(limits("own"), [json!(2), json!(null), json!(50), json!(2), rate()]);
+    assert_eq!(
+        limits("webhooks")[2..4],
+        [json!(100), json!(2_147_483_647)],
+        "the server's own"
+    );
+    // An operator's word wins, and two ways to say one thing do not meet.
+    api.patch("/api/v1/groups/any", &json!({ "max_running": 3 })).with(200);
+    assert_eq!(limits("any"), [json!(2), json!(3), json!(null), json!(5), rate()]);
+    assert!(place.ask(&["group", "own"]).contains("50 %"));
+    for (weight, holds) in [(json!(5), 5), (json!(null), 2)] {
+        api.patch("/api/v1/groups/own", &json!({ "weight": weight })).with(200);
+        assert_eq!(limits("own")[0], json!(holds), "{weight}");
+    }
+
+    // Two of four slots, and others have the rest.
+    let long = |group: &str| json!({ "task": "sleep", "args": { "seconds": 60 }, "group": group });
+    let hogs: Vec<_> = (0..5).map(|_| api.submit(&long("hog"))).collect();
+    api.post("/api/v1/jobs", &long("hog")).problem(429, "too-many-jobs");
+    api.ended(&api.submit(&json!({ "task": "sleep", "args": { "seconds": 0 }, "group": "victim" })));
+    place.job_in(&hogs[1], "running");
+    let why = api
+        .get(&format!("/api/v1/jobs/{}/explain", hogs[4]))
+        .with(200)
+        .to_string();
+    assert!(why.contains("50 % of the slots of each executor"), "{why}");
+
+    // Taken back, at once.
+    place.configure(first);
+    wait_for(&server.log, "was read again");
+    assert_eq!(
+        limits("other"),
+        [json!(1), json!(null), json!(null), json!(null), json!(null)]
+    );
+    place.job_in(&hogs[3], "running");
+
+    for (wrong, said) in [
+        ("max-running = \"0 %\"", "from 1 to 100"),
+        ("max-running = \"half\"", "50 %"),
+        ("max-running = 0", "never let a job run"),
+        ("weight = 0", "from 1 to 1000"),
+        ("paused = true", "paused"),
+    ] {
+        place.configure(&format!("[group-defaults]\n{wrong}\n"));
+        let complaint = place.complaint(&["config"]);
+        assert!(
+            complaint.contains(said) && complaint.contains("line 2"),
+            "{wrong}: {complaint}"
+        );
+    }
+}
+
+pub(crate) fn nobody_sleeps_where_that_is_not_allowed(place: &Place) {
+    for (said, there) in [("sleep = false", false), ("pool-size = 1", true)] {
+        place.configure(&format!("[executor]\n{said}\n[tasks.say]\ncommand = [\"true\"]\n"));
+        let server = place.serve(&[]);
+        let api = Caller::of(&server);
+        let id = api.submit(&json!({ "task": "sleep", "args": { "seconds": 0 } }));
+        if there {
+            api.ended(&id);
+            continue;
+        }
+        assert_eq!(api.get("/api/v1/tasks/sleep").json()["published"], json!(null));
+        let why = api.get(&format!("/api/v1/jobs/{id}/explain")).with(200).to_string();
+        assert!(why.contains("knows the task `sleep`"), "{why}");
+    }
+    place.configure("[executor]\nsleep = false\n");
+    let complaint = place.complaint(&["serve", "--address", "127.0.0.1:0"]);
+    assert!(complaint.contains("[tasks.NAME]"), "{complaint}");
+}

@@ -4,7 +4,7 @@ use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use turnabout::group::Rate;
 
-/// A limit on how many jobs, or none.
+/// A number that is set (such as a limit on how many jobs), or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Limit(pub(crate) Option<u32>);
@@ -19,9 +19,10 @@ pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> 
     T::deserialize(from).map(Some)
 }
 
-/// A weight that is there.
-pub(super) fn weight<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
-    from.deserialize_u32(Whole("a whole number from 1 to 1000"))
+/// A weight, or that of all groups.
+pub(super) fn weight<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Limit>, D::Error> {
+    from.deserialize_option(Whole("a whole number from 1 to 1000, or null for the usual one"))
+        .map(|weight| Some(Limit(weight)))
 }
 
 impl<'de> Deserialize<'de> for Limit {
@@ -68,6 +69,7 @@ mod tests {
             "{}",
             r#"{"max_running":null}"#,
             r#"{"max_running":3}"#,
+            r#"{"weight":null}"#,
             r#"{"weight":2,"max_unfinished":null,"paused":true}"#,
         ] {
             let change: GroupChange = serde_json::from_str(text).expect("a change");
@@ -80,7 +82,6 @@ mod tests {
     #[test]
     fn what_is_no_number_is_told_what_would_be_one() {
         for (text, complaint) in [
-            (r#"{"weight":null}"#, "null, expected a whole number from 1 to 1000"),
             (r#"{"weight":-1}"#, "`-1`, expected a whole number from 1 to 1000"),
             (r#"{"weight":1.5}"#, "`1.5`, expected a whole number from 1 to 1000"),
             (r#"{"max_running":"none"}"#, "at least 1, or null for no limit"),

@@ -19,7 +19,7 @@ pub(crate) struct Groups {
     pub(crate) next: Option<String>,
 }
 
-/// One group's unfinished jobs, and what is set for it.
+/// One group's unfinished jobs, and what holds for it: what is set for it, or for all groups (`[group-defaults]`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct GroupSummary {
     /// The group.
@@ -36,8 +36,11 @@ pub(crate) struct GroupSummary {
     pub(crate) oldest: Option<Timestamp>,
     /// How many jobs it gets for each one of a group of weight 1.
     pub(crate) weight: u32,
-    /// At most so many of its jobs run at a time.
+    /// At most so many of its jobs run at a time, over all executors.
     pub(crate) max_running: Option<u32>,
+    /// At most such a share of the slots of each executor have its jobs, in percent.
+    #[serde(default)]
+    pub(crate) max_share: Option<u32>,
     /// At most so many of its jobs are unfinished at a time.
     pub(crate) max_unfinished: Option<u32>,
     /// How often its jobs may start, over all executors: `100/s`, `10/m burst 20`.
@@ -63,8 +66,9 @@ impl GroupSummary {
             held: sum.held,
             items: sum.items,
             oldest: sum.oldest,
-            weight: set.weight,
+            weight: set.weight(),
             max_running: set.max_running,
+            max_share: set.max_share,
             max_unfinished: set.max_unfinished,
             rate: set.rate,
             paused: set.paused,
@@ -74,18 +78,23 @@ impl GroupSummary {
     }
 }
 
-/// What is to be set for a group. What is left out stays as it is.
+/// What is to be set for a group. What is left out stays as it is. What is `null` is as `[group-defaults]` says: where that says
+/// nothing, there is no limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct GroupChange {
-    /// How many jobs it gets for each one of a group of weight 1.
-    #[schema(value_type = u32, minimum = 1, maximum = 1000)]
+    /// How many jobs it gets for each one of a group of weight 1. `null`: as all groups that have no weight of their own.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     #[serde(deserialize_with = "given::weight", skip_serializing_if = "Option::is_none")]
-    pub(crate) weight: Option<u32>,
+    pub(crate) weight: Option<Limit>,
     /// At most so many of its jobs run at a time, over all executors. `null`: as many as there are slots.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_147_483_647)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
     pub(crate) max_running: Option<Limit>,
+    /// At most such a share of the slots of each executor may its jobs have, in percent: one slot at least. `null`: all of them.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 100)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) max_share: Option<Limit>,
     /// At most so many of its jobs may be unfinished; a submit past that is refused. `null`: any number.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_147_483_647)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
@@ -109,7 +118,7 @@ pub(crate) struct GroupChange {
     pub(crate) note: Option<String>,
 }
 
-/// What is set for a group.
+/// What holds for a group: what is set for it, or for all groups (`[group-defaults]`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = GroupSettings)]
 pub(crate) struct GroupSet {
@@ -117,8 +126,11 @@ pub(crate) struct GroupSet {
     pub(crate) group: String,
     /// How many jobs it gets for each one of a group of weight 1.
     pub(crate) weight: u32,
-    /// At most so many of its jobs run at a time.
+    /// At most so many of its jobs run at a time, over all executors.
     pub(crate) max_running: Option<u32>,
+    /// At most such a share of the slots of each executor have its jobs, in percent.
+    #[serde(default)]
+    pub(crate) max_share: Option<u32>,
     /// At most so many of its jobs are unfinished at a time.
     pub(crate) max_unfinished: Option<u32>,
     /// How often its jobs may start, over all executors: `100/s`, `10/m burst 20`.
@@ -136,8 +148,9 @@ impl GroupSet {
     pub(crate) fn new(group: String, set: GroupSettings) -> Self {
         Self {
             group,
-            weight: set.weight,
+            weight: set.weight(),
             max_running: set.max_running,
+            max_share: set.max_share,
             max_unfinished: set.max_unfinished,
             rate: set.rate,
             paused: set.paused,

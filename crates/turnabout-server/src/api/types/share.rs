@@ -25,6 +25,18 @@ pub(crate) struct SharesView {
     pub(crate) groups: Vec<ShareView>,
     /// The groups that are not shown: too many, or beyond the limit.
     pub(crate) rest: Rest,
+    /// Who has the oldest ready job, of all groups that match.
+    #[serde(default)]
+    pub(crate) oldest: Option<OldestReady>,
+}
+
+/// The group that has the oldest ready job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct OldestReady {
+    /// The group.
+    pub(crate) group: String,
+    /// For so many milliseconds that job has been ready.
+    pub(crate) ready_ms: u64,
 }
 
 /// Groups that are not shown, added up.

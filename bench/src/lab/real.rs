@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
-use turnabout::{Context, Executor, ExecutorHandle, Jobs, Submission, TaskError, TaskResult, TaskSettings};
+use turnabout::task::TaskSettings;
+use turnabout::{Context, Executor, ExecutorHandle, Jobs, Submission, TaskError, TaskResult};
 
 use super::rule::Rule;
 use super::trace::{Run, Trace};
@@ -106,13 +107,11 @@ async fn crew(
     for (number, shift) in workload.crew.iter().enumerate() {
         // With connections of its own, as another process would have.
         let jobs = open.another().await?;
-        let executor = Executor::new(&jobs).state(Arc::clone(notes));
+        let executor = Executor::with_state(&jobs, Arc::clone(notes));
         let executor = workload.tasks().into_iter().fold(executor, |executor, task| {
-            let settings = TaskSettings {
-                policy: workload.policy(),
-                time_limit: None,
-                ..TaskSettings::named(task)
-            };
+            let mut settings = TaskSettings::named(task);
+            settings.policy = workload.policy();
+            settings.time_limit = None;
             executor.task_named(settings, sleep)
         });
         let executor = executor

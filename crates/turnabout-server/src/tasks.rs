@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::anyhow;
 use serde_json::value::RawValue;
 use tracing::Instrument as _;
-use turnabout::Policy;
-use turnabout::{Context, Executor, TaskResult, TaskSettings};
+use turnabout::task::TaskSettings;
+use turnabout::{Context, Executor, TaskResult};
 
 mod checks;
 mod command;
@@ -107,13 +107,11 @@ fn settings(name: &str, task: &Task, config: &Config) -> TaskSettings {
     let mut settings = TaskSettings::named(name);
     settings.queue.clone_from(&task.queue);
     settings.priority = task.priority;
-    settings.policy = Policy {
-        retries: task.retries.over(all.retries),
-        retry_delay: task.retry_delay.over(all.retry_delay),
-        retry_cap: task.retry_cap.over(all.retry_cap),
-        jitter: task.jitter,
-        restartable: task.restartable,
-    };
+    settings.policy.retries = task.retries.over(all.retries);
+    settings.policy.retry_delay = task.retry_delay.over(all.retry_delay);
+    settings.policy.retry_cap = task.retry_cap.over(all.retry_cap);
+    settings.policy.jitter = task.jitter;
+    settings.policy.restartable = task.restartable;
     settings.time_limit = task.time_limit.over(all.time_limit);
     settings.max_unfinished = task.max_unfinished;
     settings

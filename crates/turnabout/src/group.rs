@@ -17,6 +17,7 @@ pub use rate::Rate;
 
 /// What is set for a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct GroupSettings {
     /// How many jobs the group gets for each one of a group of weight 1: see [`GroupSettings::weight`].
     pub weight: Option<u32>,
@@ -83,6 +84,7 @@ pub(crate) fn share(percent: u32, slots: u32) -> u32 {
 
 /// What is set for a task, beside what its code says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TaskLimits {
     /// At most so many of its jobs run at a time, over all executors and groups.
     pub max_running: Option<u32>,
@@ -108,6 +110,7 @@ impl TaskLimits {
 
 /// What is set for a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct QueueSettings {
     /// Whether none of its jobs is taken.
     pub paused: bool,
@@ -115,6 +118,7 @@ pub struct QueueSettings {
 
 /// What is set for everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct GlobalSettings {
     /// Whether no job is taken at all.
     #[serde(default)]
@@ -126,6 +130,7 @@ pub struct GlobalSettings {
 
 /// All settings of a store, as of one version of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// Grows with every change.
     pub version: i64,

@@ -16,7 +16,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
-use turnabout::Health;
+use turnabout::executor::Health;
 use turnabout::failures::{FailureKind, kinds};
 use turnabout::group::Settings;
 use turnabout::shares::Report;

@@ -193,14 +193,11 @@ mod tests {
     }
 
     fn settings(names: &[&str]) -> Settings {
-        let paused = GroupSettings {
-            paused: true,
-            ..GroupSettings::default()
-        };
-        Settings {
-            groups: names.iter().map(|name| ((*name).to_owned(), paused)).collect(),
-            ..Settings::default()
-        }
+        let mut paused = GroupSettings::default();
+        paused.paused = true;
+        let mut settings = Settings::default();
+        settings.groups = names.iter().map(|name| ((*name).to_owned(), paused)).collect();
+        settings
     }
 
     #[test]

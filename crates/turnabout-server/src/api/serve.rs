@@ -97,7 +97,7 @@ impl Server {
 }
 
 /// What all handlers share, at the beginning.
-fn inner(jobs: Jobs, settings: ApiSettings, control: Control, exit: Exit) -> Inner {
+pub(super) fn inner(jobs: Jobs, settings: ApiSettings, control: Control, exit: Exit) -> Inner {
     Inner {
         jobs,
         control,

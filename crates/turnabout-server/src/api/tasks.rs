@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use turnabout::State as JobState;
 use turnabout::group::TaskLimits;
 use turnabout::jobs::{Sum, Whose};
 use turnabout::store::audit::Deed;
 use turnabout::store::insight::HeldBy;
 use turnabout::store::overview::Member;
-use turnabout::{State as JobState, TaskSettings};
+use turnabout::task::TaskSettings;
 
 use super::audit;
 use super::caller::Caller;
@@ -231,10 +232,11 @@ mod tests {
             };
             most.iter().map(one).collect()
         };
-        let limits = |max_running, paused| TaskLimits {
-            max_running,
-            paused,
-            ..TaskLimits::default()
+        let limits = |max_running, paused| {
+            let mut limits = TaskLimits::default();
+            limits.max_running = max_running;
+            limits.paused = paused;
+            limits
         };
         assert_eq!(effective(&uses(&[8, 2]), limits(None, false)), 10);
         assert_eq!(effective(&uses(&[8, 2]), limits(Some(3), false)), 3);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use turnabout::{Executor, ExecutorHandle, Jobs, LogLimits};
+use turnabout::log::LogLimits;
+use turnabout::{Executor, ExecutorHandle, Jobs};
 
 use super::files;
 use super::global::{self, Global};
@@ -260,15 +261,15 @@ pub(super) fn plain(jobs: &Jobs, config: &Config) -> Executor {
 /// An executor as the configuration says.
 fn executor(jobs: &Jobs, config: &Config) -> anyhow::Result<Executor> {
     let settings = &config.executor;
+    let mut limits = LogLimits::default();
+    limits.buffer = settings.log_buffer_size as usize;
+    limits.line = settings.log_line_length as usize;
+    limits.job = settings.log_lines as usize;
     let mut executor = plain(jobs, config)
         .queues(&settings.queues)
         .scheme(&settings.counting_scheme.0)
         .fairness(settings.fairness)
-        .log_limits(LogLimits {
-            buffer: settings.log_buffer_size as usize,
-            line: settings.log_line_length as usize,
-            job: settings.log_lines as usize,
-        });
+        .log_limits(limits);
     if let Some(slots) = settings.pool_size {
         executor = executor.slots(slots);
     }

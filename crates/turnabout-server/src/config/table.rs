@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use turnabout::group::Rate;
-use turnabout::{Fairness, Missed, Overlap, Priority};
+use turnabout::schedule::{Missed, Overlap};
+use turnabout::{Fairness, Priority};
 
 use super::kinds::{
     ExitCodes, Hashes, JwtSigned, LogFormat, Migrate, ResultFrom, Running, Scheme, Secret, Secrets, Size, Statuses,

@@ -221,7 +221,8 @@ impl ExecutorHandle {
     /// began. On an error everything stays as it was.
     ///
     /// ```
-    /// # use turnabout::{Context, Executor, ExecutorHandle, Jobs, TaskResult, TaskSettings};
+    /// # use turnabout::task::TaskSettings;
+    /// # use turnabout::{Context, Executor, ExecutorHandle, Jobs, TaskResult};
     /// async fn echo(_: Context, args: serde_json::Value) -> TaskResult<serde_json::Value> {
     ///     Ok(args)
     /// }

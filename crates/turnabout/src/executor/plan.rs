@@ -56,10 +56,6 @@ impl Default for Options {
 }
 
 impl Options {
-    pub(super) fn mistake(&mut self, what: &'static str, why: &str) {
-        self.mistaken(Error::invalid(what, why));
-    }
-
     /// Keeps the first mistake until the executor starts, so that the builder reads in one piece.
     pub(super) fn mistaken(&mut self, error: Error) {
         self.mistake.get_or_insert(error);

@@ -191,6 +191,7 @@ impl Filter {
 
 /// How many jobs, by state: for operators, and for tests that wait until all is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counts {
     /// Waiting and ready.
     pub ready: u64,

@@ -9,7 +9,8 @@ use turnabout::job::Reason;
 use turnabout::shares::{GroupShare, Shares};
 use turnabout::store::audit::Deed;
 use turnabout::store::insight::{OpenTransaction, TableRows};
-use turnabout::{Context, Executor, ExecutorHandle, JobId, Jobs, State, TaskSettings};
+use turnabout::task::TaskSettings;
+use turnabout::{Context, Executor, ExecutorHandle, JobId, Jobs, State};
 
 use super::*;
 
@@ -144,10 +145,8 @@ const DAYS: &[Day] = &[
         "paused",
         |facts| {
             let settings = std::sync::Arc::make_mut(&mut facts.settings);
-            let paused = GroupSettings {
-                paused: true,
-                ..GroupSettings::default()
-            };
+            let mut paused = GroupSettings::default();
+            paused.paused = true;
             settings.groups.insert("bo lt".to_owned(), paused);
             facts.heads = vec![head("bo lt", "work", "default")];
             facts.ready = BTreeMap::from([(0, 7)]);
@@ -159,10 +158,8 @@ const DAYS: &[Day] = &[
         "paused",
         |facts| {
             let settings = std::sync::Arc::make_mut(&mut facts.settings);
-            let paused = TaskLimits {
-                paused: true,
-                ..TaskLimits::default()
-            };
+            let mut paused = TaskLimits::default();
+            paused.paused = true;
             settings.tasks.insert("work".to_owned(), paused);
             facts.heads = vec![head("a", "work", "default")];
         },
@@ -173,7 +170,8 @@ const DAYS: &[Day] = &[
         "paused",
         |facts| {
             let settings = std::sync::Arc::make_mut(&mut facts.settings);
-            let paused = QueueSettings { paused: true };
+            let mut paused = QueueSettings::default();
+            paused.paused = true;
             settings.queues.insert("default".to_owned(), paused);
             facts.heads = vec![head("a", "work", "default")];
         },

@@ -56,8 +56,7 @@ async fn at_once(world: &World, jobs: &Jobs, count: usize) -> (usize, usize) {
     let start = async || {
         let here = Arc::new(Gauge::default());
         each.lock().expect("no panic").push(Arc::clone(&here));
-        let executor = Executor::new(jobs)
-            .state((Arc::clone(&all), here))
+        let executor = Executor::with_state(jobs, (Arc::clone(&all), here))
             .task(measured)
             .slots(4);
         executor.start().await.expect("it starts")
@@ -111,7 +110,7 @@ async fn a_rate_lets_handlers_start_one_by_one_and_wakes_the_executor_for_it(wor
     let rate: Rate = "10/s burst 2".parse().expect("a rate");
     jobs.task_limits("echo").rate(Some(rate)).await.expect("it is set");
     let (sender, mut began) = mpsc::unbounded_channel();
-    let executor = Executor::new(&jobs).state(sender).task(told).slots(4);
+    let executor = Executor::with_state(&jobs, sender).task(told).slots(4);
     let executor = executor.start().await.expect("it starts");
     let many = (0..6).map(|i| Submission::new(Echo(i.to_string())));
     let ids: Vec<JobId> = (jobs.submit_all(many).await.into_iter())
@@ -146,7 +145,7 @@ async fn jobs_of_a_key_start_one_by_one_whatever_their_group_and_task(world: &Wo
     let jobs = jobs_of(world);
     let rate: Rate = "1/m burst 2".parse().expect("a rate");
     let (sender, mut began) = mpsc::unbounded_channel();
-    let executor = Executor::new(&jobs).state(sender).task(told).task(other).slots(4);
+    let executor = Executor::with_state(&jobs, sender).task(told).task(other).slots(4);
     let executor = executor.start().await.expect("it starts");
     let echoes = (0..3).map(|i| Submission::new(Echo(i.to_string())).group(format!("g{i}")));
     let plays = (0..2).map(|i| Submission::new(Play(i.to_string())));

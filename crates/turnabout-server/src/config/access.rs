@@ -57,6 +57,7 @@ impl Config {
             links: links(&self.links)?,
             nobody: ApiSettings::default().nobody,
             status_only: false,
+            mounted: false,
         })
     }
 }

@@ -235,8 +235,7 @@ async fn sample(wanted: &Wanted, seen: &Seen) -> Result<()> {
         last = Instant::now();
         let rate = |all: &AtomicU64, before: &mut u64| {
             let now = all.load(Relaxed);
-            let rate = (now - std::mem::replace(before, now)) as f64 / seconds;
-            rate
+            (now - std::mem::replace(before, now)) as f64 / seconds
         };
         let (starts, ends) = (seen.quantiles(&seen.starts), seen.quantiles(&seen.ends));
         let [p50, p95, p99] = starts;

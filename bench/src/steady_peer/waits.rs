@@ -81,6 +81,7 @@ mod tests {
             (half / 50.0 - 1.0).abs() < 0.02 && (most / 99.0 - 1.0).abs() < 0.02,
             "{half} {most}"
         );
-        assert_eq!(waits.quantiles(second(90), [0.5]), [0.0], "there were none");
+        let [none] = waits.quantiles(second(90), [0.5]);
+        assert!(none < 1e-9, "there were none: {none}");
     }
 }

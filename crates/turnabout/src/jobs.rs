@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::job::{Attempt, Job, JobId, Priority, State};
 use crate::lifecycle::{Event, Location, Refusal};
-use crate::store::{Changed, NewJob, Rewrite, Store, Which};
+use crate::store::{Changed, NewJob, Store, Which};
 use crate::submit::{Expiry, Known, ManySubmitted, Submission, Submit, Typed, submit_all};
 use crate::task::{Task, TaskSettings};
 
@@ -45,6 +45,7 @@ pub use set::{SetGlobal, SetGroup, SetQueue, SetTask};
 pub use watch::Watch;
 
 pub use crate::store::overview::{Counts, GroupSum, Member, Sum, Tally, Whose};
+pub use crate::store::{Rewrite, SchemaStatus};
 
 /// So many jobs are read by one call of the store.
 const READ_PORTION: usize = 1000;

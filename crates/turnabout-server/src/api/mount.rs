@@ -20,6 +20,10 @@ use crate::auth::{Holder, Role, StaticToken, hash};
 const SHORTEST: usize = 32;
 
 /// API and dashboard about to be built, see [`router`](crate::router).
+///
+/// Who may come has to be said: by [tokens](Mount::token), or by [`without_tokens`](Mount::without_tokens). The operation that ends
+/// the server is not there, and nothing is read from a configuration: tasks, webhooks and limits are the program's. `/metrics` tells
+/// of this process only what it counts itself: where the application has a recorder of the crate `metrics`, the numbers are there.
 #[must_use = "nothing is served until it is built and merged into a router"]
 pub struct Mount {
     jobs: Jobs,

@@ -178,7 +178,7 @@ on_both_stores! {
     minted::minted_tokens_do_nothing_beyond_their_jobs,
     minted::minted_tokens_end_and_are_revoked_with_their_streams,
     minted::a_submit_returns_a_token_for_its_job,
-    minted::a_task_says_what_is_public_and_how_its_errors_are_told,
+    minted::d45_d46_a_task_says_what_is_public_and_how_its_errors_are_told,
     front_end::signing_keys_of_the_configuration_are_rotated_and_revoke,
     front_end::five_hundred_jobs_are_asked_for_at_once_and_foreign_ones_are_left_out,
     front_end::a_task_chooses_the_status_of_its_errors_at_a_submit,

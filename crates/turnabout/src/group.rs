@@ -193,6 +193,18 @@ impl Settings {
             || self.tasks.values().any(|task| task.max_running.is_some())
     }
 
+    /// Whether an executor may run no more jobs of this group or task beside those that it has.
+    pub(crate) fn is_limited_here(&self, group: &str, task: &str) -> bool {
+        self.group(group).max_share.is_some() || self.task(task).max_running_each.is_some()
+    }
+
+    /// Whether there is any such limit at all.
+    pub(crate) fn any_limit_here(&self) -> bool {
+        self.defaults.max_share.is_some()
+            || self.groups.values().any(|group| group.max_share.is_some())
+            || self.tasks.values().any(|task| task.max_running_each.is_some())
+    }
+
     /// What is set for a task, or the defaults.
     pub fn task(&self, name: &str) -> TaskLimits {
         self.tasks.get(name).copied().unwrap_or_default()

@@ -88,6 +88,7 @@ CREATE TABLE group_setting (
     weight      INTEGER,
     max_running INTEGER,
     max_share   INTEGER,
+    max_unknown_tasks INTEGER,
     max_unfinished INTEGER,
     paused      INTEGER NOT NULL,
     retention   TEXT    NOT NULL,
@@ -355,7 +356,8 @@ CREATE TABLE submit_outcome (
     moment   INTEGER NOT NULL,
     outcome  TEXT    NOT NULL,
     of_owner INTEGER,
-    of_group INTEGER
+    of_group INTEGER,
+    of_tasks INTEGER
 ) STRICT;
 
 CREATE TABLE task (

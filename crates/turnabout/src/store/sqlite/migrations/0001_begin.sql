@@ -257,6 +257,7 @@ CREATE TABLE group_setting (
     weight      INTEGER,
     max_running INTEGER,
     max_share   INTEGER,
+    max_unknown_tasks INTEGER,
     max_unfinished INTEGER,
     paused      INTEGER NOT NULL,
     retention   TEXT    NOT NULL,

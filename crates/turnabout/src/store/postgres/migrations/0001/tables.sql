@@ -237,7 +237,8 @@ create table turnabout.group_setting (
     max_unfinished integer,
     retention   text not null default '{}',
     rate        text,
-    max_share   integer                      -- of a hundred slots of each executor
+    max_share   integer,                     -- of a hundred slots of each executor
+    max_unknown_tasks integer                -- of unfinished jobs; 1000 unless it is set
 );
 create index group_limited on turnabout.group_setting (name) where max_unfinished is not null;
 create index group_weighted on turnabout.group_setting (name) where weight > 1;

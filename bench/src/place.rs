@@ -11,6 +11,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls};
 use turnabout::Jobs;
 
+use crate::work::publish;
+
 /// So often a schema is dropped again after a deadlock.
 const TRIES: u32 = 5;
 
@@ -113,8 +115,10 @@ impl Place {
         };
         let retention = history.retention();
         let address = Address { url, schema, retention };
+        let jobs = address.open().await?;
+        publish(&jobs).await?;
         Ok(Open {
-            jobs: address.open().await?,
+            jobs,
             address,
             client,
             folder,

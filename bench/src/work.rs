@@ -204,6 +204,13 @@ pub(crate) async fn execute_as(jobs: &Jobs, notes: &Arc<Notes>, slots: u32, name
         .context("starting the executor")
 }
 
+/// Makes the task known, as it is wherever an executor has ever run.
+pub(crate) async fn publish(jobs: &Jobs) -> Result<()> {
+    let executor = execute(jobs, &Notes::new(0, Length::Nothing), 1).await?;
+    stop(vec![executor]).await;
+    Ok(())
+}
+
 /// Submits these jobs of so many groups in batches, one caller.
 pub(crate) async fn submit(jobs: &Jobs, numbers: std::ops::Range<u64>, groups: u64, batch: usize) -> Result<()> {
     let numbers: Vec<u64> = numbers.collect();

@@ -39,6 +39,7 @@ export interface TaskSum {
 }
 export interface Summary {
   tasks: TaskSum[];
+  left_out?: number;
   rate: { seconds: number; submitted: number; success: number; failed: number; cancelled: number };
 }
 export interface Retention { success_seconds: number | null; failed_seconds: number | null; cancelled_seconds: number | null }

@@ -159,6 +159,7 @@ on_both_stores! {
     operators::settings_are_shown_and_changed_on_a_server_and_on_a_database,
     operators::what_an_operator_has_set_outlives_the_server_unless_its_file_says_otherwise,
     silence::whoever_says_nothing_keeps_nobody_out,
+    silence::thousands_who_say_nothing_or_read_half_keep_nobody_out,
     silence::connections_that_are_not_used_are_closed,
     silence::pages_of_long_jobs_end_early_and_cost_little,
     silence::an_answer_that_nobody_reads_counts_until_it_is_given_up,

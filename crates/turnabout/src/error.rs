@@ -74,6 +74,19 @@ pub enum Error {
         /// The limit.
         limit: u32,
     },
+    /// The group has unfinished jobs of so many tasks that no executor has ever published, and this would be one more.
+    #[error(
+        "no executor has published the task `{task}`, and the group `{group}` has unfinished jobs of {limit} such tasks \
+         already, which is its limit; check the task's name, start an executor that runs it, or cancel jobs of tasks that nobody runs"
+    )]
+    TooManyUnknownTasks {
+        /// The group.
+        group: String,
+        /// The task.
+        task: String,
+        /// The limit.
+        limit: u32,
+    },
     /// This executor is no longer registered: its lease ended and others took its jobs over.
     #[error("this executor's lease has ended; its jobs were handed to others")]
     LeaseLost,
@@ -144,7 +157,7 @@ impl Error {
             Self::Refused { status, .. } => status.unwrap_or(422),
             Self::NotFound(_) | Self::NoSchedule(_) => 404,
             Self::StillRuns { .. } | Self::Conflict(_) | Self::NotCancellable { .. } | Self::WrongState { .. } => 409,
-            Self::TooMany { .. } => 429,
+            Self::TooMany { .. } | Self::TooManyUnknownTasks { .. } => 429,
             error if error.is_transient() => 503,
             _ => 500,
         }

@@ -29,6 +29,9 @@ pub struct GroupSettings {
     pub max_share: Option<u32>,
     /// At most so many of its jobs may be unfinished: a submit past that is refused.
     pub max_unfinished: Option<u32>,
+    /// So many tasks that nobody has published may its unfinished jobs have: see [`GroupSettings::unknown_tasks`].
+    #[serde(default)]
+    pub max_unknown_tasks: Option<u32>,
     /// Whether none of its jobs is taken.
     pub paused: bool,
     /// How often its jobs may start, over all executors.
@@ -42,6 +45,9 @@ pub struct GroupSettings {
 impl GroupSettings {
     /// The heaviest weight: a visit of a group takes no more jobs than this.
     pub const MAX_WEIGHT: u32 = 1000;
+
+    /// So many tasks that nobody has published may a group's unfinished jobs have, unless it is set.
+    pub const MAX_UNKNOWN_TASKS: u32 = 1000;
 
     /// How many jobs the group gets for each one of a group of weight 1: 1 unless it is set.
     pub fn weight(&self) -> u32 {
@@ -60,6 +66,13 @@ impl GroupSettings {
         self.max_unfinished.filter(|limit| *limit < i32::MAX as u32)
     }
 
+    /// So many different tasks that no executor has ever published may its unfinished jobs have: names cost something for as long
+    /// as there are jobs of them, and are nobody's but the submitter's to make up.
+    #[cfg(any(feature = "sqlite", feature = "postgres", test))]
+    pub(crate) fn unknown_tasks(&self) -> u32 {
+        self.max_unknown_tasks.unwrap_or(Self::MAX_UNKNOWN_TASKS)
+    }
+
     /// These settings, and those of all groups where nothing is set. A share and a number are two ways to say one thing: whoever
     /// has one of them has neither of the defaults.
     #[must_use]
@@ -70,6 +83,7 @@ impl GroupSettings {
             max_running: self.max_running.or(defaults.max_running.filter(|_| !own)),
             max_share: self.max_share.or(defaults.max_share.filter(|_| !own)),
             max_unfinished: self.max_unfinished.or(defaults.max_unfinished),
+            max_unknown_tasks: self.max_unknown_tasks.or(defaults.max_unknown_tasks),
             rate: self.rate.or(defaults.rate),
             ..self
         }
@@ -282,5 +296,14 @@ impl Quota {
             (task, owner) => format!("the owner `{owner}`, of the task `{task}`,"),
         };
         Error::TooMany { what, limit }
+    }
+}
+
+/// The error of a submit of one more task that nobody has published.
+pub(crate) fn unknown_tasks(group: &str, task: &str, limit: u32) -> Error {
+    Error::TooManyUnknownTasks {
+        group: group.to_owned(),
+        task: task.to_owned(),
+        limit,
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::group::Quota;
+use crate::group::{Quota, unknown_tasks};
 use crate::job::{JobId, Priority};
 use crate::jobs::Jobs;
 use crate::store::{Database, MaxUnfinished, NewJob, Start, Statements, Submitted, check_time};
@@ -196,6 +196,7 @@ pub(crate) fn submitted(answer: Option<&str>, job: &NewJob) -> Result<Submitted>
         transient: false,
     };
     let answer: Answer = serde_json::from_str(answer.unwrap_or_default()).map_err(|e| not_understood(e.into()))?;
+    let allowed = answer.allowed.unwrap_or_default();
     let quota = match answer.outcome.as_str() {
         "new" | "known" => {
             return Ok(Submitted {
@@ -208,10 +209,11 @@ pub(crate) fn submitted(answer: Option<&str>, job: &NewJob) -> Result<Submitted>
             let why = "a given id must be a UUID of version 7, made within the last 7 days; make a new id";
             return Err(Error::invalid("job id", why));
         }
+        "tasks" => return Err(unknown_tasks(&job.group, &job.task, allowed)),
         "group" => Quota::group(&job.group),
         _ => Quota::owner(&job.group, &job.task, job.owner.as_deref()),
     };
-    Err(quota.exceeded(answer.allowed.unwrap_or_default()))
+    Err(quota.exceeded(allowed))
 }
 
 /// What a database says of an error: its code, and its words.

@@ -123,6 +123,9 @@ pub(super) async fn change(
     if let Some(Limit(jobs)) = change.max_unfinished {
         set = set.max_unfinished(jobs);
     }
+    if let Some(Limit(tasks)) = change.max_unknown_tasks {
+        set = set.max_unknown_tasks(tasks);
+    }
     if let Some(RateLimit(rate)) = change.rate {
         set = set.rate(rate);
     }

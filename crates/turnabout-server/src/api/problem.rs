@@ -92,6 +92,7 @@ impl Problem {
             Error::NotCancellable { .. } => Self::new(Code::NotCancellable, text),
             Error::WrongState { .. } => Self::new(Code::WrongState, text),
             Error::TooMany { .. } => Self::new(Code::TooMany, text).retry_after(TRY_AGAIN),
+            Error::TooManyUnknownTasks { .. } => Self::new(Code::TooManyUnknownTasks, text).field("task"),
             error if error.is_transient() => {
                 Self::new(Code::Unavailable, "the store is out of reach; try again").retry_after(TRY_AGAIN)
             }

@@ -1,6 +1,6 @@
 //! How the whole is doing: by task, and how fast.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use axum::Json;
@@ -20,6 +20,8 @@ const RATE: Duration = Duration::from_mins(1);
 /// Ended jobs are counted if they ended within this time, unless said otherwise.
 const WINDOW: Duration = Duration::from_hours(1);
 const MAX_WINDOW: Duration = Duration::from_hours(24);
+/// So many tasks are named.
+const TASKS: usize = 1000;
 
 /// Whose jobs, and since when.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -52,13 +54,10 @@ pub(super) async fn summary(
     }
     let (group, owner) = caller.place(query.group, query.owner)?;
     let whose = Whose { group, owner };
-    let (sums, failed, tally) = tokio::try_join!(
-        app.task_sums(&whose, window),
-        app.failed_sums(&whose),
-        app.rates(&whose, RATE)
-    )?;
+    let ((tasks, left_out), tally) = tokio::try_join!(app.summaries(&whose, window), app.rates(&whose, RATE))?;
     Ok(Json(Summary {
-        tasks: task_summaries(sums, failed, window),
+        tasks,
+        left_out,
         rate: Rate {
             seconds: RATE.as_secs(),
             submitted: tally.submitted,
@@ -70,7 +69,7 @@ pub(super) async fn summary(
 }
 
 /// What there is of each task. Successes and cancelled jobs are those of the window; what failed matters until it is forgotten.
-fn task_summaries(mut sums: Vec<Sum>, failed: Vec<Sum>, window: Duration) -> Vec<TaskSummary> {
+pub(super) fn of_tasks(mut sums: Vec<Sum>, failed: Vec<Sum>, window: Duration) -> Vec<TaskSummary> {
     let lately: HashMap<(String, Priority), Ended> = sums
         .extract_if(.., |sum| sum.state == JobState::Failed)
         .map(|sum| ((sum.task.clone(), sum.priority), Ended::of(&sum)))
@@ -86,6 +85,23 @@ fn task_summaries(mut sums: Vec<Sum>, failed: Vec<Sum>, window: Duration) -> Vec
     }
     tasks.sort_by(|a, b| (&a.task, a.priority, a.state).cmp(&(&b.task, b.priority, b.state)));
     tasks
+}
+
+/// The tasks with the most jobs, and how many others were left out: names are the submitters', and a summary is no place to keep
+/// them.
+pub(super) fn bounded(mut tasks: Vec<TaskSummary>) -> (Vec<TaskSummary>, u64) {
+    let mut jobs: HashMap<&str, u64> = HashMap::new();
+    for sum in &tasks {
+        *jobs.entry(&sum.task).or_default() += sum.jobs;
+    }
+    if jobs.len() <= TASKS {
+        return (tasks, 0);
+    }
+    let mut largest: Vec<(&str, u64)> = jobs.into_iter().collect();
+    largest.sort_unstable_by(|(a, m), (b, n)| n.cmp(m).then(a.cmp(b)));
+    let left_out: HashSet<String> = largest.drain(TASKS..).map(|(task, _)| task.to_owned()).collect();
+    tasks.retain(|sum| !left_out.contains(&sum.task));
+    (tasks, left_out.len() as u64)
 }
 
 /// What has ended within the window.
@@ -120,5 +136,37 @@ fn task_summary(sum: Sum, ended: Option<Ended>, window: Duration) -> TaskSummary
         items: sum.items,
         oldest: sum.oldest,
         first_reserved: sum.first_started,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_names_the_tasks_with_the_most_jobs() {
+        let sum = |task: String, jobs: u64| TaskSummary {
+            task,
+            priority: Priority::Normal,
+            state: JobState::Waiting,
+            jobs,
+            in_window: None,
+            items: jobs,
+            average_items: 1.0,
+            items_per_minute: None,
+            failures: 0,
+            oldest: None,
+            first_reserved: None,
+        };
+        let all = |many: usize| {
+            let few = (0..many).map(|n| sum(format!("few {n:05}"), 1));
+            few.chain((0..3).map(|_| sum("many".to_owned(), 1))).collect::<Vec<_>>()
+        };
+        let (tasks, left_out) = bounded(all(TASKS - 1));
+        assert_eq!((tasks.len(), left_out), (TASKS + 2, 0));
+        let (tasks, left_out) = bounded(all(50_000));
+        assert_eq!((tasks.len(), left_out), (TASKS + 2, 49_001));
+        assert_eq!(tasks.iter().filter(|sum| sum.task == "many").count(), 3);
+        assert_eq!(tasks[TASKS - 2].task, "few 00998");
     }
 }

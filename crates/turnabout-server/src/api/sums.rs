@@ -6,6 +6,8 @@ use turnabout::jobs::{GroupSum, List, Sum, Tally, Whose};
 
 use super::answers::{Again, Answers};
 use super::state::Inner;
+use super::summary;
+use super::types::TaskSummary;
 
 const AGAIN: Again = Again {
     cheap: Duration::from_millis(25),
@@ -23,7 +25,7 @@ fn who(whose: &Whose) -> Who {
 #[derive(Default)]
 pub(super) struct Sums {
     tasks: Answers<(Who, Duration), Vec<Sum>>,
-    failed: Answers<Who, Vec<Sum>>,
+    summaries: Answers<(Who, Duration), (Vec<TaskSummary>, u64)>,
     rates: Answers<(Who, Duration), Tally>,
     groups: Answers<(Who, String, u32), Vec<GroupSum>>,
     group: Answers<(String, Option<String>), GroupSum>,
@@ -38,11 +40,18 @@ impl Inner {
         self.sums.tasks.get((who(whose), window), AGAIN, add_up).await
     }
 
-    /// Failed jobs by task, priority and state: all that are kept.
-    pub(super) async fn failed_sums(&self, whose: &Whose) -> turnabout::Result<Vec<Sum>> {
+    /// The same as a summary, in which all failed jobs count that are kept; and how many tasks were left out, as it is bounded.
+    pub(super) async fn summaries(
+        &self,
+        whose: &Whose,
+        window: Duration,
+    ) -> turnabout::Result<(Vec<TaskSummary>, u64)> {
         let (jobs, of) = (self.jobs.clone(), whose.clone());
-        let add_up = async move { jobs.failed_summary(&of).await };
-        self.sums.failed.get(who(whose), AGAIN, add_up).await
+        let add_up = async move {
+            let (sums, failed) = tokio::try_join!(jobs.summary(&of, window), jobs.failed_summary(&of))?;
+            Ok(summary::bounded(summary::of_tasks(sums, failed, window)))
+        };
+        self.sums.summaries.get((who(whose), window), AGAIN, add_up).await
     }
 
     /// How many jobs came and went within a time.

@@ -108,7 +108,13 @@ impl Jwt {
 impl Jwt {
     /// What a token says, if the key that it names has signed it; or any of them, if it names none.
     fn claims(&self, token: &str) -> Option<Claims> {
-        let named = decode_header(token).ok()?.kid;
+        let header = decode_header(token).ok()?;
+        if header.crit.is_some() {
+            // It asks for something that nobody here does.
+            tracing::debug!("a token was not accepted: its head has `crit`");
+            return None;
+        }
+        let named = header.kid;
         let meant = |key: &Key| match (&named, &key.id) {
             (Some(named), Some(id)) => named == id,
             _ => true,
@@ -236,6 +242,12 @@ mod tests {
             "none at all"
         );
         assert_eq!(jwt.holder("nonsense"), None);
+        let asks = Header {
+            crit: Some(vec!["b64".to_owned()]),
+            ..Header::new(Algorithm::HS256)
+        };
+        let asking = encode(&asks, &claims, &key).expect("a token");
+        assert_eq!(jwt.holder(&asking), None, "it asks for what nobody does");
     }
 
     #[test]

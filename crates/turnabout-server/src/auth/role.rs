@@ -56,6 +56,10 @@ impl Role {
 
     /// A role by its name, with what belongs to it and nothing else.
     pub(crate) fn from_parts(role: &str, group: Option<String>, owner: Option<String>) -> anyhow::Result<Self> {
+        let strange = |name: &&String| name.contains(char::is_control);
+        if let Some(name) = [&group, &owner].into_iter().flatten().find(strange) {
+            bail!("the name {name:?} contains a control character");
+        }
         match (role, group, owner) {
             ("admin", None, None) => Ok(Self::Admin),
             ("operator", None, None) => Ok(Self::Operator),
@@ -108,6 +112,8 @@ mod tests {
             ("owner", None, some("ada")),
             ("group", some("webhooks"), None),
             ("owner", some("webhooks/acme"), some("ada")),
+            ("group", some("a\0"), None),
+            ("owner", some("acme"), some("a\nb")),
             ("root", None, None),
             ("", None, None),
         ] {

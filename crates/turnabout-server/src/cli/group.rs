@@ -23,6 +23,9 @@ pub(crate) struct Group {
     /// At most so many of its jobs may be unfinished, and submits past that are refused; `none`: any number
     #[arg(long, value_name = "N|none", value_parser = limit)]
     max_unfinished: Option<Limit>,
+    /// So many different tasks that no executor has ever published may its unfinished jobs have; `none`: 1000
+    #[arg(long, value_name = "N|none", value_parser = limit)]
+    max_unknown_tasks: Option<Limit>,
     /// How often its jobs may start, over all executors: 100/s, 10/m, '10/m burst 20'; `none`: as often as there are slots
     #[arg(long, value_name = "N/PERIOD|none", value_parser = rate)]
     rate: Option<RateLimit>,
@@ -81,6 +84,7 @@ pub(crate) async fn run(global: &Global, args: Group) -> anyhow::Result<ExitCode
         max_running: args.max_running,
         max_share: args.max_share,
         max_unfinished: args.max_unfinished,
+        max_unknown_tasks: args.max_unknown_tasks,
         rate: args.rate,
         paused: args.pausing.paused(),
         retention: args.keeping.change(),
@@ -133,13 +137,14 @@ fn set(group: GroupSummary) -> GroupSet {
         max_running: group.max_running,
         max_share: group.max_share,
         max_unfinished: group.max_unfinished,
+        max_unknown_tasks: group.max_unknown_tasks,
         rate: group.rate,
         paused: group.paused,
         retention: group.retention,
     }
 }
 
-fn settings(group: &GroupSet) -> [(&'static str, String); 7] {
+fn settings(group: &GroupSet) -> [(&'static str, String); 8] {
     [
         ("weight", group.weight.to_string()),
         ("max running", print::limit(group.max_running)),
@@ -150,6 +155,7 @@ fn settings(group: &GroupSet) -> [(&'static str, String); 7] {
                 .map_or_else(|| "none".to_owned(), |share| format!("{share} %")),
         ),
         ("max unfinished", print::limit(group.max_unfinished)),
+        ("max unknown tasks", group.max_unknown_tasks.to_string()),
         ("rate", print::rate(group.rate)),
         ("paused", print::paused(group.paused)),
         ("retention", keeping::words(&group.retention)),

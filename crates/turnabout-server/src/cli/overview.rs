@@ -65,6 +65,9 @@ pub(crate) async fn summary(global: &Global, args: Overview) -> anyhow::Result<E
         ]
     };
     print::out(&print::table(head, summary.tasks.iter().map(row)))?;
+    if summary.left_out > 0 {
+        print::out(&format!("and {} tasks with fewer jobs", summary.left_out))?;
+    }
     let rate = &summary.rate;
     print::out(&format!(
         "\nfailed jobs are all that are kept, other ended ones those of the last hour; in the last {} s: {} submitted, {} succeeded, \

@@ -28,7 +28,23 @@ pub(crate) use note;
 
 /// As JSON, for people who read it too.
 pub(super) fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {
-    Ok(serde_json::to_string_pretty(value)?)
+    let text = serde_json::to_string_pretty(value)?;
+    // Serde escapes the others. Between the texts there is none but line ends.
+    let disturbs = |c: char| c.is_control() && c != '\n' || changes_order(c);
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if disturbs(c) {
+            let _ = write!(escaped, "\\u{:04x}", u32::from(c));
+        } else {
+            escaped.push(c);
+        }
+    }
+    Ok(escaped)
+}
+
+/// Whether a sign changes the order in which a terminal shows what follows.
+fn changes_order(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A job's state in a few words: `stuck (error), attempt 2: connection refused`.
@@ -72,7 +88,7 @@ fn earlier(job: &BriefView) -> Option<u32> {
 
 /// Text that cannot disturb a line, a table or a terminal.
 pub(super) fn one_line(text: &str) -> String {
-    text.split(|c: char| c.is_control())
+    text.split(|c: char| c.is_control() || changes_order(c))
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join(" ")
@@ -159,6 +175,18 @@ mod tests {
             ["200".to_owned(), "a\nb".to_owned()],
         ];
         assert_eq!(table(["A", "B"], rows), "A    B\n1    \u{e9}\u{e9}\n200  a b");
+    }
+
+    #[test]
+    fn nothing_that_is_printed_disturbs_a_terminal() {
+        let text = "a\u{202e}b\u{9b}c\u{7f}d\ne\u{1b}";
+        assert_eq!(one_line(text), "a b c d e");
+        let printed = json(&[text]).expect("it is written");
+        assert_eq!(printed, "[\n  \"a\\u202eb\\u009bc\\u007fd\\ne\\u001b\"\n]");
+        assert_eq!(
+            serde_json::from_str::<[String; 1]>(&printed).expect("it is JSON"),
+            [text]
+        );
     }
 
     #[test]

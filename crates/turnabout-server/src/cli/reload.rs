@@ -142,10 +142,17 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
     names.dedup();
     for name in names {
         let said = |key: &str| said(format!("groups.{name}.{key}"));
-        if !["weight", "max-running", "max-unfinished", "rate", "paused"]
-            .into_iter()
-            .chain(KEPT)
-            .any(said)
+        if ![
+            "weight",
+            "max-running",
+            "max-unfinished",
+            "max-unknown-tasks",
+            "rate",
+            "paused",
+        ]
+        .into_iter()
+        .chain(KEPT)
+        .any(said)
         {
             continue;
         }
@@ -154,6 +161,7 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
             weight: wanted.weight,
             max_running: wanted.max_running,
             max_unfinished: wanted.max_unfinished,
+            max_unknown_tasks: wanted.max_unknown_tasks,
             rate: wanted.rate,
         };
         let mut set = limited(jobs.group(name), &limits, said);
@@ -249,7 +257,7 @@ async fn apply_to_groups(jobs: &Jobs, new: &Config, former: &Config) -> turnabou
             .any(|config| *config.origin(&name) != Origin::Default)
     };
     let wanted = &new.group_defaults;
-    if !["weight", "max-running", "max-unfinished", "rate"]
+    if !["weight", "max-running", "max-unfinished", "max-unknown-tasks", "rate"]
         .into_iter()
         .any(said)
     {
@@ -283,6 +291,9 @@ fn limited(mut set: SetGroup, wanted: &GroupDefaults, said: impl Fn(&str) -> boo
     }
     if said("max-unfinished") {
         set = set.max_unfinished(wanted.max_unfinished);
+    }
+    if said("max-unknown-tasks") {
+        set = set.max_unknown_tasks(wanted.max_unknown_tasks);
     }
     if said("rate") {
         set = set.rate(wanted.rate);

@@ -58,12 +58,14 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
         all.weight,
         all.max_running,
         all.max_unfinished,
+        all.max_unknown_tasks,
     );
     let groups = config.groups.iter().map(|(name, group)| {
         let section = format!("groups.{name}");
-        (section, group.weight, group.max_running, group.max_unfinished)
+        let limits = (group.max_unfinished, group.max_unknown_tasks);
+        (section, group.weight, group.max_running, limits.0, limits.1)
     });
-    for (section, weight, max_running, max_unfinished) in groups.chain([defaults]) {
+    for (section, weight, max_running, max_unfinished, max_unknown_tasks) in groups.chain([defaults]) {
         let full = |key: &str| format!("{section}.{key}");
         let heaviest = turnabout::group::GroupSettings::MAX_WEIGHT;
         if weight.is_some_and(|weight| !(1..=heaviest).contains(&weight)) {
@@ -73,6 +75,10 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
         if max_unfinished == Some(0) {
             let message = "0 would never let a job in; allow at least 1".to_owned();
             complain(&full("max-unfinished"), message);
+        }
+        if max_unknown_tasks == Some(0) {
+            let message = "0 would let nobody submit before an executor has run; allow at least 1".to_owned();
+            complain(&full("max-unknown-tasks"), message);
         }
         if max_running == Some(Running::Jobs(0)) {
             complain(

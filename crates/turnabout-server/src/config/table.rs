@@ -418,6 +418,8 @@ section! {
         max_running: Option<Running> = None, like "\"50 %\"", live true;
         /// So many unfinished jobs may a group have at the most.
         max_unfinished: Option<u32> = None, like "10000", live true;
+        /// So many different tasks that no executor has ever published may the unfinished jobs of a group have.
+        max_unknown_tasks: Option<u32> = None, like "1000", live true;
         /// How often jobs of a group may start, over all executors: "100/s", "10/m burst 20".
         rate: Option<Rate> = None, like "\"100/s\"", live true;
     }
@@ -434,6 +436,9 @@ section! {
         max_running: Option<Running> = None, like "2", live true;
         /// So many unfinished jobs may it have at the most. 2147483647: any number, whatever the defaults are.
         max_unfinished: Option<u32> = None, like "10000", live true;
+        /// So many different tasks that no executor has ever published may its unfinished jobs have: 1000 unless the defaults say
+        /// otherwise.
+        max_unknown_tasks: Option<u32> = None, like "100", live true;
         /// How often its jobs may start, over all executors: "100/s", "10/m burst 20".
         rate: Option<Rate> = None, like "\"10/m burst 20\"", live true;
         /// Whether none of its jobs is taken.

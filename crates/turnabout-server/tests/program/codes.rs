@@ -35,7 +35,7 @@ impl Codes {
 }
 
 pub(crate) fn every_code_of_a_problem_is_met(place: &Place) {
-    place.configure("[groups.full]\nmax-unfinished = 1\n");
+    place.configure("[groups.full]\nmax-unfinished = 1\n[groups.odd]\nmax-unknown-tasks = 1\n");
     let server = place.serve(&["--pool-size", "1"]);
     let api = Caller::of(&server);
     let mut codes = Codes::of(&api);
@@ -49,12 +49,18 @@ pub(crate) fn every_code_of_a_problem_is_met(place: &Place) {
     let parked = api.submit(&json!({ "task": "sleep", "group": "full", "delay": "1 day" }));
     let too_many = submit(json!({ "task": "sleep", "group": "full" }));
     assert!(too_many.head.contains("retry-after:"), "{}", too_many.head);
+    api.submit(&json!({ "task": "one name", "group": "odd" }));
     let nightly = json!({ "task": "sleep", "args": { "seconds": 3600 }, "expression": "@yearly" }).to_string();
     api.call("PUT", "/api/v1/schedules/nightly", &[], &nightly).with(200);
     api.post("/api/v1/schedules/nightly/run", &json!({})).with(200);
     let large = format!("\"{}\"", "a".repeat(9 << 20));
     for (answer, status, code) in [
         (submit(json!({ "task": "" })), 400, "invalid"),
+        (
+            submit(json!({ "task": "another name", "group": "odd" })),
+            429,
+            "too-many-unknown-tasks",
+        ),
         (
             api.call("GET", jobs, &[("host", "evil.example")], ""),
             421,

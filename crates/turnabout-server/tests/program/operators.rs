@@ -113,6 +113,7 @@ pub(crate) fn settings_are_shown_and_changed_on_a_server_and_on_a_database(place
         ]);
         let kept = json!({ "success_seconds": null, "failed_seconds": null, "cancelled_seconds": null });
         let expected = json!({ "group": group, "weight": 2, "max_running": 3, "max_share": null, "max_unfinished": 4,
+            "max_unknown_tasks": 1000,
             "paused": false, "rate": null, "retention": &kept });
         assert_eq!(set, expected);
         let set = ask_json(&[

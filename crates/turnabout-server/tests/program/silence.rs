@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 
 use crate::http::Caller;
@@ -54,6 +55,40 @@ pub(crate) fn whoever_says_nothing_keeps_nobody_out(place: &Place) {
             drop(held);
         }
     }
+}
+
+/// How many connections this process can hold, with so many at the most.
+fn room(most: usize) -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    let _ = setrlimit(Resource::Nofile, raised);
+    let files = getrlimit(Resource::Nofile).current;
+    files.map_or(most, |files| most.min(usize::try_from(files).unwrap_or(most) / 2))
+}
+
+pub(crate) fn thousands_who_say_nothing_or_read_half_keep_nobody_out(place: &Place) {
+    // As usual, but that all of them come from one address.
+    place.configure("[api]\nconnections-per-address = 1000000\n");
+    let server = place.serve(&[]);
+    let api = Caller::of(&server);
+    let held = silent(&server, room(4096), b"");
+    let before = usual(&server);
+    let half = || {
+        let mut answer = api.unread("/api/openapi.json");
+        // Some have to make room for others.
+        let _ = answer.read_exact(&mut [0; 12]);
+        answer
+    };
+    let unread: Vec<_> = (0..room(1000)).map(|_| half()).collect();
+    let after = usual(&server);
+    // A second is what scripts/attack asks for, alone on a machine.
+    let second = Duration::from_secs(5);
+    assert!(before < second && after < second, "{before:?}, {after:?}");
+    api.ended(&api.submit(&json!({ "task": "sleep", "args": { "seconds": 0 } })));
+    drop((held, unread));
 }
 
 pub(crate) fn connections_that_are_not_used_are_closed(place: &Place) {

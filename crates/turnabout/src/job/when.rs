@@ -7,6 +7,12 @@ use jiff::Timestamp;
 /// No delay is longer, in seconds: some 6000 years. A moment that clocks cannot show could not be read again.
 pub(crate) const LONGEST: f64 = 2e11;
 
+/// A moment as every store can write it: `PostgreSQL` knows none before 4713 BC. What is earlier than all jobs stays so.
+pub(crate) fn writable(moment: Timestamp) -> Timestamp {
+    const EARLIEST: Timestamp = Timestamp::constant(-62_135_596_800, 0); // The year 1.
+    moment.max(EARLIEST)
+}
+
 /// When a job may start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum When {
@@ -35,7 +41,7 @@ impl When {
         match self {
             Self::Now => (None, None),
             Self::After(delay) => (None, Some(delay.as_secs_f64().min(LONGEST))),
-            Self::At(moment) => (Some(moment), None),
+            Self::At(moment) => (Some(writable(moment)), None),
         }
     }
 
@@ -44,7 +50,7 @@ impl When {
         match self {
             Self::Now => None,
             Self::After(delay) => Some(crate::clock::after(now, delay)),
-            Self::At(moment) => Some(moment),
+            Self::At(moment) => Some(writable(moment)),
         }
     }
 }

@@ -150,12 +150,12 @@ impl List {
         let count = ids.len() as u64;
         let changed = match bulk.apply(store, ids.clone()).await {
             // Another job has the key of one of them, or there is no room for all, so that none was changed. The others can be.
-            Err(Error::Conflict(_) | Error::TooMany { .. }) => {
+            Err(Error::Conflict(_) | Error::TooMany { .. } | Error::TooManyUnknownTasks { .. }) => {
                 let mut changed = Vec::new();
                 for id in ids {
                     match bulk.apply(store, vec![id]).await {
                         Ok(one) => changed.extend(one),
-                        Err(Error::Conflict(_) | Error::TooMany { .. }) => {}
+                        Err(Error::Conflict(_) | Error::TooMany { .. } | Error::TooManyUnknownTasks { .. }) => {}
                         Err(error) => return Err(error),
                     }
                 }

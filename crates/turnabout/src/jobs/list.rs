@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::Jobs;
 use super::scope::Scope;
 use crate::error::{Error, Result};
-use crate::job::{Job, JobId, Reason, State};
+use crate::job::{Job, JobId, Reason, State, writable};
 use crate::store::overview::Not;
 use crate::store::{Filter, Store};
 
@@ -129,13 +129,13 @@ impl List {
 
     /// Submitted then or later.
     pub fn since(mut self, moment: Timestamp) -> Self {
-        self.filter.since = Some(moment);
+        self.filter.since = Some(writable(moment));
         self
     }
 
     /// Submitted before then.
     pub fn until(mut self, moment: Timestamp) -> Self {
-        self.filter.until = Some(moment);
+        self.filter.until = Some(writable(moment));
         self
     }
 

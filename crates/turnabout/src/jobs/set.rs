@@ -28,6 +28,7 @@ pub struct SetGroup {
     max_running: New<u32>,
     max_share: New<u32>,
     max_unfinished: New<u32>,
+    max_unknown_tasks: New<u32>,
     paused: Option<bool>,
     rate: New<Rate>,
     retention: NewRetention,
@@ -42,6 +43,7 @@ impl SetGroup {
             max_running: New::AsItIs,
             max_share: New::AsItIs,
             max_unfinished: New::AsItIs,
+            max_unknown_tasks: New::AsItIs,
             paused: None,
             rate: New::AsItIs,
             retention: NewRetention::default(),
@@ -77,6 +79,13 @@ impl SetGroup {
     /// count. `None`: as the defaults of all groups say.
     pub fn max_unfinished(mut self, jobs: Option<u32>) -> Self {
         self.max_unfinished = New::Set(jobs);
+        self
+    }
+
+    /// So many different tasks that no executor has ever published may its unfinished jobs have: a submit of one more such task is
+    /// [`Error::TooManyUnknownTasks`]. `None`: as the defaults of all groups say, or else 1000.
+    pub fn max_unknown_tasks(mut self, tasks: Option<u32>) -> Self {
+        self.max_unknown_tasks = New::Set(tasks);
         self
     }
 
@@ -136,6 +145,10 @@ impl SetGroup {
         }
         self.max_unfinished
             .check("max_unfinished", "0 would never let a job in; allow at least 1")?;
+        self.max_unknown_tasks.check(
+            "max_unknown_tasks",
+            "0 would let nobody submit before an executor has run; allow at least 1",
+        )?;
         // Again, if someone else was quicker: what they have changed is not ours to undo.
         loop {
             let known = self.jobs.settings().await?;
@@ -145,6 +158,7 @@ impl SetGroup {
             settings.max_running = self.max_running.over(settings.max_running);
             settings.max_share = self.max_share.over(settings.max_share);
             settings.max_unfinished = self.max_unfinished.over(settings.max_unfinished);
+            settings.max_unknown_tasks = self.max_unknown_tasks.over(settings.max_unknown_tasks);
             settings.paused = self.paused.unwrap_or(settings.paused);
             settings.rate = self.rate.over(settings.rate);
             self.retention.over(&mut settings.retention);

@@ -23,6 +23,7 @@ mod lifecycle;
 mod limits;
 mod logs;
 mod looking;
+mod names;
 mod oracle;
 mod overview;
 mod pauses;

@@ -44,6 +44,7 @@ mod limits;
 mod listen;
 mod log;
 mod migrate;
+mod names;
 mod overview;
 mod past;
 mod pooler;

@@ -218,6 +218,24 @@ macro_rules! suite {
                     let over = jobs.submit_named("x", ()).group("small").within(&mut tx).await.expect_err("full");
                     assert!(matches!(over, Error::TooMany { limit: 1, .. }), "{over}");
                     tx.rollback().await.expect("rolled back");
+
+                    // What holds for all groups holds here, too.
+                    jobs.group_defaults().max_unfinished(Some(2)).await.expect("set");
+                    jobs.group("odd").max_unfinished(Some(9)).max_unknown_tasks(Some(2)).await.expect("set");
+                    let mut tx = pool.begin_with(BEGIN).await.expect("begun");
+                    for _ in 0..2 {
+                        jobs.submit_named("x", ()).group("usual").within(&mut tx).await.expect("the first two");
+                    }
+                    let over = jobs.submit_named("x", ()).group("usual").within(&mut tx).await.expect_err("full");
+                    assert!(matches!(over, Error::TooMany { limit: 2, .. }), "{over}");
+                    for name in ["x", "y", "x"] {
+                        jobs.submit_named(name, ()).group("odd").within(&mut tx).await.expect("two names");
+                    }
+                    let over = jobs.submit_named("z", ()).group("odd").within(&mut tx).await.expect_err("a third");
+                    assert!(matches!(&over, Error::TooManyUnknownTasks { limit: 2, .. }), "{over}");
+                    jobs.submit_named("y", ()).group("odd").within(&mut tx).await.expect("it goes on");
+                    tx.commit().await.expect("committed");
+                    jobs.group_defaults().max_unfinished(None).await.expect("set");
                     let mut tx = pool.begin_with(BEGIN).await.expect("begun");
                     let taken = jobs.submit(mail("a@b")).group("other").id(id).within(&mut tx).await;
                     assert!(matches!(taken, Err(Error::Conflict(_))), "{taken:?}");

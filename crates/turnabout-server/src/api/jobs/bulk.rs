@@ -285,7 +285,8 @@ async fn change_each(
                 | Error::NotCancellable { .. }
                 | Error::WrongState { .. }
                 | Error::Conflict(_)
-                | Error::TooMany { .. },
+                | Error::TooMany { .. }
+                | Error::TooManyUnknownTasks { .. },
             ) => {
                 outcome.skipped += 1;
             }

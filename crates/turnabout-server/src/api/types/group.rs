@@ -10,6 +10,11 @@ use super::given;
 use super::retention::{RetentionChange, RetentionView};
 use super::{Limit, RateLimit, SetBy};
 
+/// What holds where nothing is set.
+fn usual_names() -> u32 {
+    GroupSettings::MAX_UNKNOWN_TASKS
+}
+
 /// Groups and their jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Groups {
@@ -43,6 +48,9 @@ pub(crate) struct GroupSummary {
     pub(crate) max_share: Option<u32>,
     /// At most so many of its jobs are unfinished at a time.
     pub(crate) max_unfinished: Option<u32>,
+    /// So many different tasks that no executor has ever published may its unfinished jobs have.
+    #[serde(default = "usual_names")]
+    pub(crate) max_unknown_tasks: u32,
     /// How often its jobs may start, over all executors: `100/s`, `10/m burst 20`.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
@@ -70,6 +78,7 @@ impl GroupSummary {
             max_running: set.max_running,
             max_share: set.max_share,
             max_unfinished: set.max_unfinished,
+            max_unknown_tasks: set.max_unknown_tasks.unwrap_or_else(usual_names),
             rate: set.rate,
             paused: set.paused,
             retention: set.retention.into(),
@@ -99,6 +108,11 @@ pub(crate) struct GroupChange {
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_147_483_647)]
     #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
     pub(crate) max_unfinished: Option<Limit>,
+    /// So many different tasks that no executor has ever published may its unfinished jobs have; a submit of one more is refused.
+    /// `null`: 1000.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_147_483_647)]
+    #[serde(deserialize_with = "given::given", skip_serializing_if = "Option::is_none")]
+    pub(crate) max_unknown_tasks: Option<Limit>,
     /// How often its jobs may start, over all executors: `100/s`, `10/m`, `5/30s`, `10/m burst 20`. `null`: as often as there are
     /// slots.
     #[schema(value_type = Option<String>)]
@@ -133,6 +147,9 @@ pub(crate) struct GroupSet {
     pub(crate) max_share: Option<u32>,
     /// At most so many of its jobs are unfinished at a time.
     pub(crate) max_unfinished: Option<u32>,
+    /// So many different tasks that no executor has ever published may its unfinished jobs have.
+    #[serde(default = "usual_names")]
+    pub(crate) max_unknown_tasks: u32,
     /// How often its jobs may start, over all executors: `100/s`, `10/m burst 20`.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
@@ -152,6 +169,7 @@ impl GroupSet {
             max_running: set.max_running,
             max_share: set.max_share,
             max_unfinished: set.max_unfinished,
+            max_unknown_tasks: set.max_unknown_tasks.unwrap_or_else(usual_names),
             rate: set.rate,
             paused: set.paused,
             retention: set.retention.into(),

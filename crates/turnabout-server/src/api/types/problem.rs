@@ -66,6 +66,8 @@ codes! {
     RateLimited = 429 "rate-limited" "Too many requests",
     /// Too many unfinished jobs.
     TooMany = 429 "too-many-jobs" "Too many unfinished jobs",
+    /// Too many tasks that nobody knows.
+    TooManyUnknownTasks = 429 "too-many-unknown-tasks" "Too many unknown tasks",
     /// A fault of the server.
     Internal = 500 "internal" "The server failed",
     /// The store cannot be reached, or there is no executor here.

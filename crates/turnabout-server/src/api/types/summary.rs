@@ -10,8 +10,11 @@ use super::{PriorityWord, StateWord};
 /// Jobs by task, priority and state, and how fast they come and go.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Summary {
-    /// One entry for each task, priority and state that has jobs.
+    /// One entry for each task, priority and state that has jobs, of the 1000 tasks with the most jobs.
     pub(crate) tasks: Vec<TaskSummary>,
+    /// How many other tasks have jobs.
+    #[serde(default)]
+    pub(crate) left_out: u64,
     /// How fast.
     pub(crate) rate: Rate,
 }

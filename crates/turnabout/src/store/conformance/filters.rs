@@ -385,7 +385,32 @@ async fn d53_words_name_sets_of_states(world: &World) {
     assert!(error.contains("unfinished, ended, active"), "{error}");
 }
 
+async fn the_earliest_moment_of_a_clock_is_one_that_has_passed(world: &World) {
+    let early = crate::job::When::At(jiff::Timestamp::MIN);
+    for count in [1, 3, 200] {
+        let jobs = (0..count).map(|n| NewJob {
+            when: early,
+            unique: (n == 2).then(|| format!("{count}")),
+            ..job("a")
+        });
+        world.submit(jobs.collect()).await;
+    }
+    let late = NewJob {
+        expires: early,
+        ..job("b")
+    };
+    let expired = world.add(late).await;
+    let jobs = crate::Jobs::on(world.store.clone());
+    let list = || jobs.list().group("a").since(jiff::Timestamp::MIN);
+    assert_eq!(list().count(1000).await.expect("counted"), 204);
+    let none = list().until(jiff::Timestamp::MIN).count(1000).await;
+    assert_eq!(none.expect("counted"), 0);
+    assert!(world.get(expired).await.expires < Some(world.clock.now()));
+    assert!(world.all().await.iter().all(|job| job.due.is_none()));
+}
+
 cases!(
+    the_earliest_moment_of_a_clock_is_one_that_has_passed,
     lists_look_into_meta_and_leave_out_what_is_not_meant,
     a_page_that_may_not_look_for_long_says_where_to_go_on,
     lists_ask_for_reasons_codes_parents_executors_and_attempts,

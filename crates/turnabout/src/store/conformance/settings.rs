@@ -35,6 +35,7 @@ async fn settings_are_kept_and_their_defaults_forgotten(world: &World) {
         weight: Some(7),
         max_running: Some(3),
         max_share: Some(40),
+        max_unknown_tasks: Some(7),
         max_unfinished: Some(1000),
         paused: true,
         retention: Retention {
@@ -211,6 +212,7 @@ async fn whoever_sets_something_is_told_all_that_is_set(world: &World) {
         weight: Some(3),
         max_running: Some(2),
         max_share: None,
+        max_unknown_tasks: None,
         max_unfinished: None,
         paused: true,
         rate: None,

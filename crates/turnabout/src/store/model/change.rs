@@ -196,6 +196,8 @@ impl Tables {
                     return Err(quota.exceeded(limit));
                 }
             }
+            let others = self.live.values().chain(again[..at].iter().copied());
+            self.check_name(&job.group, &job.task, others)?;
         }
         Ok(())
     }

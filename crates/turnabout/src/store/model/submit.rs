@@ -1,9 +1,11 @@
 //! Submitting: given ids and unique keys are looked up under the lock, so there is no race to lose.
 
+use std::collections::BTreeSet;
+
 use super::{Model, Tables};
 use crate::clock::after;
 use crate::error::{Error, Result};
-use crate::group::Quota;
+use crate::group::{Quota, unknown_tasks};
 use crate::job::{Job, JobId, Priority, State};
 use crate::store::{ID_AHEAD, ID_PAST, MaxUnfinished, NewJob, Signal, Submitted};
 use jiff::Timestamp;
@@ -43,6 +45,7 @@ impl Tables {
             }
         }
         self.check_room(&new)?;
+        self.check_name(&new.group, &new.task, self.live.values())?;
         let task = self.tasks.get(&new.task);
         let queue = new.queue.or_else(|| task.map(|t| t.queue.clone()));
         let priority = new.priority.or_else(|| task.map(|t| t.priority));
@@ -113,6 +116,26 @@ impl Tables {
             Some(limit) if jobs().count() >= limit as usize => Err(Quota::group(&new.group).exceeded(limit)),
             _ => Ok(()),
         }
+    }
+}
+
+impl Tables {
+    /// Whether the group may have an unfinished job of this task beside these.
+    pub(super) fn check_name<'a>(
+        &self,
+        group: &str,
+        task: &str,
+        unfinished: impl Iterator<Item = &'a Job>,
+    ) -> Result<()> {
+        let unknown: BTreeSet<&str> = unfinished
+            .filter(|job| job.group == group && !self.tasks.contains_key(&job.task))
+            .map(|job| job.task.as_str())
+            .collect();
+        let limit = self.settings.group(group).unknown_tasks();
+        if self.tasks.contains_key(task) || unknown.contains(task) || unknown.len() < limit as usize {
+            return Ok(());
+        }
+        Err(unknown_tasks(group, task, limit))
     }
 }
 

@@ -44,8 +44,8 @@ impl PostgresStore {
             return Ok(Vec::new());
         } else if !jobs.iter().all(plain::is_plain) {
             leg.until_over().await;
-            self.fill_in(&mut jobs).await?;
-            self.insert_keyed(&jobs).await?
+            let unknown = self.fill_in(&mut jobs).await?;
+            self.insert_keyed(&jobs, &unknown).await?
         } else if together::are_few(&jobs) && jobs.iter().all(plain::is_ready) {
             leg.until_over().await;
             let outcomes = all_new(&jobs);
@@ -55,25 +55,26 @@ impl PostgresStore {
             jobs = rest;
             self.insert_rest(&jobs, &stored).await
         } else {
-            self.fill_in(&mut jobs).await?;
-            if jobs.iter().any(limited::is_limited) {
+            let unknown = self.fill_in(&mut jobs).await?;
+            if jobs.iter().any(limited::is_limited) || self.brings_new_names(&jobs, &unknown).await? {
                 leg.until_over().await;
-                self.insert_keyed(&jobs).await?
+                self.insert_keyed(&jobs, &unknown).await?
             } else {
-                self.insert_many(&jobs, &mut leg).await?
+                self.insert_many(&jobs, &unknown, &mut leg).await?
             }
         };
         self.announce_new(&jobs, &outcomes);
         Ok(outcomes)
     }
 
-    /// Stores jobs of which some may exist already, or may be too many, all in one transaction.
-    async fn insert_keyed(&self, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>> {
+    /// Stores jobs of which some may exist already, or may be too many, all in one transaction. `unknown`: tasks that nobody has
+    /// published.
+    async fn insert_keyed(&self, jobs: &[NewJob], unknown: &HashSet<String>) -> Result<Vec<Result<Submitted>>> {
         let mut tries = 0;
-        let mut limited = self.limits.load(Relaxed) || jobs.iter().any(limited::is_limited);
+        let mut limited = self.limits.load(Relaxed) || !unknown.is_empty() || jobs.iter().any(limited::is_limited);
         loop {
             tries += 1;
-            match self.try_insert_keyed(jobs, limited).await {
+            match self.try_insert_keyed(jobs, limited, unknown).await {
                 // Someone else's transaction was in the way, and we were chosen to step back.
                 Err(error) if is_deadlock(&error) && tries < DEADLOCKS => {}
                 Ok(Some(outcomes)) => return Ok(outcomes),
@@ -84,11 +85,16 @@ impl PostgresStore {
     }
 
     /// `None`: some come under limits, though `limited` said that there are none.
-    async fn try_insert_keyed(&self, jobs: &[NewJob], limited: bool) -> Result<Option<Vec<Result<Submitted>>>> {
+    async fn try_insert_keyed(
+        &self,
+        jobs: &[NewJob],
+        limited: bool,
+        unknown: &HashSet<String>,
+    ) -> Result<Option<Vec<Result<Submitted>>>> {
         let failed = failed("submitting");
         let tx = Tx::on(self.client().await?);
         tx.open(Mode::Durable).await.map_err(&failed)?;
-        let Some(outcomes) = self.insert_keyed_in(&tx, jobs, limited).await? else {
+        let Some(outcomes) = self.insert_keyed_in(&tx, jobs, limited, unknown).await? else {
             return Ok(None);
         };
         tx.commit().await.map_err(&failed)?;
@@ -96,10 +102,16 @@ impl PostgresStore {
     }
 
     /// Stores jobs of which some may exist already, or may be too many. `None`: as above.
-    async fn insert_keyed_in(&self, tx: &Tx, jobs: &[NewJob], limited: bool) -> Result<Option<Vec<Result<Submitted>>>> {
+    async fn insert_keyed_in(
+        &self,
+        tx: &Tx,
+        jobs: &[NewJob],
+        limited: bool,
+        unknown: &HashSet<String>,
+    ) -> Result<Option<Vec<Result<Submitted>>>> {
         let failed = failed("submitting");
         let mut quotas = if limited {
-            self.pass_gates(tx, jobs).await?
+            self.pass_gates(tx, jobs, unknown).await?
         } else {
             Quotas::default()
         };
@@ -135,25 +147,19 @@ impl PostgresStore {
         Ok(Some(outcomes))
     }
 
-    /// Queue, priority and limit of jobs whose submitter did not say, as the tasks' published settings have them.
-    async fn fill_in(&self, jobs: &mut [NewJob]) -> Result<()> {
-        let open: HashSet<&str> = jobs
-            .iter()
-            .filter(|job| {
-                job.queue.is_none() || job.priority.is_none() || job.max_unfinished == MaxUnfinished::AsPublished
-            })
-            .map(|job| job.task.as_str())
-            .collect();
-        if open.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<&str> = open.into_iter().collect();
+    /// Queue, priority and limit of jobs whose submitter did not say, as the tasks' published settings have them. Returns the
+    /// tasks that nobody has published.
+    async fn fill_in(&self, jobs: &mut [NewJob]) -> Result<HashSet<String>> {
+        let names: HashSet<&str> = jobs.iter().map(|job| job.task.as_str()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
         let known: HashMap<String, TaskSettings> = self
             .read_tasks(Some(&names))
             .await?
             .into_iter()
             .map(|task| (task.name.clone(), task))
             .collect();
+        let unknown = names.iter().filter(|name| !known.contains_key(**name));
+        let unknown = unknown.map(|name| (*name).to_owned()).collect();
         for job in jobs {
             let settings = known.get(&job.task);
             job.queue
@@ -165,7 +171,7 @@ impl PostgresStore {
                 job.max_unfinished = limit.map_or(MaxUnfinished::Any, MaxUnfinished::AtMost);
             }
         }
-        Ok(())
+        Ok(unknown)
     }
 
     /// Inserts jobs of which some may exist already. `None`: see [`Self::try_insert_keyed`].

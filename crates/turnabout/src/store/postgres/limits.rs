@@ -1,15 +1,16 @@
 //! Limits on unfinished jobs: whoever submits under one passes its gate alone, counts, stores, and takes back what was
 //! one too many. Jobs that come under no limit never get here.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::connect::{Tx, failed};
-use crate::error::Result;
-use crate::group::{Admissions, KeyRate, Quota};
+use super::names::NewNames;
+use crate::error::{Error, Result};
+use crate::group::{Admissions, KeyRate, Quota, unknown_tasks};
 use crate::job::{Job, JobId};
 use crate::store::{MaxUnfinished, NewJob, Submitted};
 
@@ -20,6 +21,23 @@ const LOOKING: &str = "looking at limits on unfinished jobs";
 #[derive(Default)]
 pub(super) struct Quotas {
     limits: BTreeMap<Quota, (u32, u32)>,
+    names: NewNames,
+}
+
+/// Which limit is used up, and how many it allows.
+enum Full {
+    Jobs(Quota, u32),
+    /// Of a group's unknown tasks, by this one.
+    Tasks(String, String, u32),
+}
+
+impl Full {
+    fn error(&self) -> Error {
+        match self {
+            Self::Jobs(quota, limit) => quota.exceeded(*limit),
+            Self::Tasks(group, task, limit) => unknown_tasks(group, task, *limit),
+        }
+    }
 }
 
 impl Quotas {
@@ -31,19 +49,22 @@ impl Quotas {
 
     /// Whether a job comes under any limit.
     pub(super) fn concern(&self, job: &NewJob) -> bool {
-        self.of(whose(job)).next().is_some()
+        self.names.is_unknown(&job.task) || self.of(whose(job)).next().is_some()
     }
 
     /// One more job under each of its limits, if there is room for it; if not, which of them is used up.
-    fn admit(&mut self, whose: (&str, &str, Option<&str>)) -> Result<(), (Quota, u32)> {
+    fn admit(&mut self, whose: (&str, &str, Option<&str>)) -> Result<(), Full> {
         let quotas: Vec<Quota> = self.of(whose).collect();
         for quota in &quotas {
             if let Some((limit, used)) = self.limits.get(quota)
                 && used >= limit
             {
-                return Err((quota.clone(), *limit));
+                return Err(Full::Jobs(quota.clone(), *limit));
             }
         }
+        let (group, task, _) = whose;
+        let full = |limit| Full::Tasks(group.to_owned(), task.to_owned(), limit);
+        self.names.admit(group, task).map_err(full)?;
         for quota in &quotas {
             if let Some((_, used)) = self.limits.get_mut(quota) {
                 *used += 1;
@@ -60,7 +81,7 @@ fn whose(job: &NewJob) -> (&str, &str, Option<&str>) {
 
 impl PostgresStore {
     /// Passes the gates of all limits that these jobs come under, and counts what is behind them.
-    pub(super) async fn pass_gates(&self, tx: &Tx, jobs: &[NewJob]) -> Result<Quotas> {
+    pub(super) async fn pass_gates(&self, tx: &Tx, jobs: &[NewJob], unknown: &HashSet<String>) -> Result<Quotas> {
         let mut quotas = self.group_quotas(tx, jobs.iter().map(|job| job.group.as_str())).await?;
         for job in jobs {
             if let MaxUnfinished::AtMost(limit) = job.max_unfinished {
@@ -68,6 +89,8 @@ impl PostgresStore {
                 quotas.limits.insert(quota, (limit, 0));
             }
         }
+        let named = jobs.iter().map(|job| (job.group.as_str(), job.task.as_str()));
+        quotas.names = self.new_names(tx, named, unknown).await?;
         self.count_behind(tx, &mut quotas).await?;
         Ok(quotas)
     }
@@ -81,9 +104,13 @@ impl PostgresStore {
             .query(&self.sql.task_limits, &[&tasks])
             .await
             .map_err(failed(LOOKING))?;
-        let limits: HashMap<String, i32> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let limits: HashMap<String, Option<i32>> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let unknown = tasks.iter().filter(|task| !limits.contains_key(**task));
+        let unknown = unknown.map(|task| (*task).to_owned()).collect();
+        let named = jobs.iter().map(|job| (job.group.as_str(), job.task.as_str()));
+        quotas.names = self.new_names(tx, named, &unknown).await?;
         for job in jobs {
-            if let Some(limit) = limits.get(&job.task) {
+            if let Some(Some(limit)) = limits.get(&job.task) {
                 let quota = Quota::owner(&job.group, &job.task, job.owner.as_deref());
                 quotas.limits.insert(quota, (*limit as u32, 0));
             }
@@ -91,7 +118,7 @@ impl PostgresStore {
         self.count_behind(tx, &mut quotas).await?;
         for job in jobs {
             let admitted = quotas.admit((&job.group, &job.task, job.owner.as_deref()));
-            admitted.map_err(|(quota, limit)| quota.exceeded(limit))?;
+            admitted.map_err(|full| full.error())?;
         }
         Ok(())
     }
@@ -111,11 +138,22 @@ impl PostgresStore {
 
     /// Passes these gates, and counts what is behind them.
     async fn count_behind(&self, tx: &Tx, quotas: &mut Quotas) -> Result<()> {
+        let failed = failed(LOOKING);
+        let now = self.options.clock.manual();
+        let mut gates: BTreeSet<Quota> = quotas.limits.keys().cloned().collect();
+        gates.extend(quotas.names.groups().map(Quota::group));
+        if gates.is_empty() {
+            return Ok(());
+        }
+        let behind = |of: fn(&Quota) -> &str| gates.iter().map(of).collect::<Vec<_>>();
+        let (groups, tasks, owners) = (behind(|q| &q.group), behind(|q| &q.task), behind(|q| &q.owner));
+        tx.execute(&self.sql.gate, &[&now, &groups, &tasks, &owners])
+            .await
+            .map_err(&failed)?;
+        self.count_names(tx, &mut quotas.names).await?;
         if quotas.limits.is_empty() {
             return Ok(());
         }
-        let failed = failed(LOOKING);
-        let now = self.options.clock.manual();
         let groups: Vec<&str> = quotas.limits.keys().map(|q| q.group.as_str()).collect();
         let tasks: Vec<&str> = quotas.limits.keys().map(|q| q.task.as_str()).collect();
         let owners: Vec<&str> = quotas.limits.keys().map(|q| q.owner.as_str()).collect();
@@ -124,9 +162,6 @@ impl PostgresStore {
             .values()
             .map(|(n, _)| i32::try_from(*n).unwrap_or(i32::MAX))
             .collect();
-        tx.execute(&self.sql.gate, &[&now, &groups, &tasks, &owners])
-            .await
-            .map_err(&failed)?;
         let rows = tx
             .query(&self.sql.unfinished, &[&groups, &tasks, &owners, &allowed])
             .await
@@ -148,7 +183,7 @@ impl PostgresStore {
         outcomes: &mut [Result<Submitted>],
     ) -> Result<()> {
         let failed = failed("taking back jobs over a limit");
-        let mut surplus: HashMap<JobId, (Quota, u32)> = HashMap::new();
+        let mut surplus: HashMap<JobId, Full> = HashMap::new();
         for (job, outcome) in jobs.iter().zip(outcomes.iter_mut()) {
             if matches!(outcome, Ok(Submitted { new: true, .. }))
                 && let Err(full) = quotas.admit(whose(job))
@@ -164,8 +199,8 @@ impl PostgresStore {
         for outcome in outcomes {
             // Also those that were told that they are the same job as one that goes.
             let full = outcome.as_ref().ok().and_then(|s| surplus.get(&s.id));
-            if let Some((quota, limit)) = full {
-                *outcome = Err(quota.exceeded(*limit));
+            if let Some(full) = full {
+                *outcome = Err(full.error());
             }
         }
         Ok(())

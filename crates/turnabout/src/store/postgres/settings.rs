@@ -57,6 +57,7 @@ impl PostgresStore {
             let max_running_each = row.get::<_, Option<i32>>(7).map(|n| n as u32);
             let rate: Option<Rate> = row.get::<_, Option<&str>>(8).map(str::parse).transpose()?;
             let max_share = row.get::<_, Option<i32>>(9).map(|n| n as u32);
+            let max_unknown_tasks = row.get::<_, Option<i32>>(10).map(|n| n as u32);
             match row.get::<_, i16>(0) {
                 0 => {
                     let group = GroupSettings {
@@ -64,6 +65,7 @@ impl PostgresStore {
                         max_running,
                         max_share,
                         max_unfinished,
+                        max_unknown_tasks,
                         paused,
                         retention,
                         rate,
@@ -197,7 +199,8 @@ impl PostgresStore {
             Setting::Group(name, s) => {
                 let cap = s.max_running.map(|n| n as i32);
                 let [weight, share] = [s.weight, s.max_share].map(|n| n.map(|n| n as i32));
-                let unfinished = s.max_unfinished.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+                let [unfinished, unknown] =
+                    [s.max_unfinished, s.max_unknown_tasks].map(|n| n.map(|n| i32::try_from(n).unwrap_or(i32::MAX)));
                 tx.execute(
                     &self.sql.set_group,
                     &[
@@ -209,6 +212,7 @@ impl PostgresStore {
                         &written(&s.retention)?,
                         &s.rate.map(String::from),
                         &share,
+                        &unknown,
                     ],
                 )
                 .await

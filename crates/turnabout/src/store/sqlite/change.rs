@@ -38,8 +38,8 @@ fn check_room(tx: &mut Tx<'_>, ids: &[JobId]) -> Result<(), Fault> {
     let mut quotas = Quotas::new(true);
     for id in ids {
         if let Some(found) = find_to_change(tx.connection, *id)?.filter(|found| found.ended) {
-            let published = defaults(tx, &found.job.task)?.max_unfinished;
-            quotas.restart(tx, &found.job, published)?;
+            let published = defaults(tx, &found.job.task)?;
+            quotas.restart(tx, &found.job, &published)?;
         }
     }
     Ok(())

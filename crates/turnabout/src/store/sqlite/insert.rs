@@ -21,6 +21,8 @@ pub(super) struct Defaults {
     queue: String,
     priority: Priority,
     pub(super) max_unfinished: Option<u32>,
+    /// Whether an executor has ever published the task.
+    pub(super) known: bool,
 }
 
 pub(super) fn insert(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Submitted>>, Fault> {
@@ -65,16 +67,23 @@ pub(super) fn insert(tx: &mut Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Result<Subm
             unique: job.unique.as_deref(),
         };
         let over = quotas.of(tx, job, defaults.max_unfinished)?;
-        if let Some(full) = quotas.room(tx, &over)? {
+        let mut full = quotas.room(tx, &over)?;
+        if full.is_none() && !defaults.known {
+            full = quotas.name(tx, &job.group, &job.task)?;
+        }
+        if let Some(full) = full {
             // A job that exists already needs no room.
             outcomes.push(refused(tx, job)?.map_err(|_| full));
             continue;
         }
-        if !insert.insert(job, common, seq, !over.is_empty(), tx.now)? {
+        if !insert.insert(job, common, seq, !over.is_empty() || !defaults.known, tx.now)? {
             outcomes.push(refused(tx, job)?);
             continue;
         }
         quotas.use_up(&over);
+        if !defaults.known {
+            quotas.use_name(&job.group, &job.task);
+        }
         match common.due {
             None => {
                 let key = Key {
@@ -129,6 +138,7 @@ pub(super) fn defaults(tx: &Tx<'_>, task: &str) -> Result<Defaults, Fault> {
                 queue: row.get(0)?,
                 priority: code(row, 1, Priority::from_code)?,
                 max_unfinished: row.get(2)?,
+                known: true,
             })
         })
         .optional()?;
@@ -136,6 +146,7 @@ pub(super) fn defaults(tx: &Tx<'_>, task: &str) -> Result<Defaults, Fault> {
         queue: "default".to_owned(),
         priority: Priority::Normal,
         max_unfinished: None,
+        known: false,
     }))
 }
 

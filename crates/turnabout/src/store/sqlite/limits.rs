@@ -1,13 +1,14 @@
 //! Limits on unfinished jobs. There is one writer, so what is counted here is still so when the job is stored.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::params;
 
 use super::fault::Fault;
+use super::insert::Defaults;
 use super::tx::Tx;
 use crate::error::Error;
-use crate::group::Quota;
+use crate::group::{Quota, unknown_tasks};
 use crate::job::Job;
 use crate::store::{MaxUnfinished, NewJob};
 
@@ -17,6 +18,10 @@ pub(super) struct Quotas {
     used: HashMap<Quota, u32>,
     /// Whether any group has a limit.
     groups: bool,
+    /// Of each group, unknown tasks that its unfinished jobs are known to have.
+    names: HashMap<String, HashSet<String>>,
+    /// Of each group, how many unknown tasks its unfinished jobs have, as far as that was counted.
+    named: HashMap<String, u32>,
 }
 
 impl Quotas {
@@ -47,17 +52,57 @@ impl Quotas {
     }
 
     /// An error if there is no room for an ended job that is to be unfinished again. `published` is what its task says.
-    pub(super) fn restart(&mut self, tx: &mut Tx<'_>, job: &Job, published: Option<u32>) -> Result<(), Fault> {
+    pub(super) fn restart(&mut self, tx: &mut Tx<'_>, job: &Job, published: &Defaults) -> Result<(), Fault> {
         let owner = Quota::owner(&job.group, &job.task, job.owner.as_deref());
         let group = tx.settings()?.group(&job.group).quota();
-        let quotas = [(owner, published), (Quota::group(&job.group), group)];
+        let quotas = [(owner, published.max_unfinished), (Quota::group(&job.group), group)];
         let quotas = quotas.into_iter().filter_map(|(quota, limit)| Some((quota, limit?)));
         let quotas: Vec<(Quota, u32)> = quotas.collect();
         if let Some(full) = self.room(tx, &quotas)? {
             return Err(full.into());
         }
+        if !published.known {
+            if let Some(full) = self.name(tx, &job.group, &job.task)? {
+                return Err(full.into());
+            }
+            self.use_name(&job.group, &job.task);
+        }
         self.use_up(&quotas);
         Ok(())
+    }
+
+    /// Whether a group may have an unfinished job of this task, which nobody has published; if not, why. Only a name that is new
+    /// to the group makes it count.
+    pub(super) fn name(&mut self, tx: &mut Tx<'_>, group: &str, task: &str) -> Result<Option<Error>, Fault> {
+        if self.names.get(group).is_some_and(|names| names.contains(task)) {
+            return Ok(None);
+        }
+        let known = tx
+            .connection
+            .prepare_cached(sql!("task_in_group"))?
+            .exists(params![group, task])?;
+        if known {
+            self.names.entry(group.to_owned()).or_default().insert(task.to_owned());
+            return Ok(None);
+        }
+        let limit = tx.settings()?.group(group).unknown_tasks();
+        let used = match self.named.get(group) {
+            Some(used) => *used,
+            None => tx
+                .connection
+                .prepare_cached(sql!("unknown_tasks"))?
+                .query_row([group], |row| row.get(0))?,
+        };
+        self.named.insert(group.to_owned(), used);
+        Ok((used >= limit).then(|| unknown_tasks(group, task, limit)))
+    }
+
+    /// A job of a task that nobody has published was stored.
+    pub(super) fn use_name(&mut self, group: &str, task: &str) {
+        let new = self.names.entry(group.to_owned()).or_default().insert(task.to_owned());
+        if let Some(used) = self.named.get_mut(group).filter(|_| new) {
+            *used += 1;
+        }
     }
 
     /// Whether there is room for one more under each of them; if not, why.

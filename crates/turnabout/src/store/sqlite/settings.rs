@@ -69,6 +69,7 @@ pub(super) fn read(connection: &Connection, version: i64) -> Result<Settings, Fa
             retention: retention(row, 5)?,
             rate: rate(row, 6)?,
             max_share: row.get(7)?,
+            max_unknown_tasks: row.get(8)?,
         };
         Ok((row.get(0)?, settings))
     })?;
@@ -146,7 +147,8 @@ pub(super) fn set(tx: &mut Tx<'_>, setting: &Setting) -> Result<(), Fault> {
                         settings.max_unfinished,
                         written(&settings.retention)?,
                         settings.rate.map(String::from),
-                        settings.max_share
+                        settings.max_share,
+                        settings.max_unknown_tasks
                     ],
                 )?;
             }

@@ -33,6 +33,7 @@ impl Oracle {
                 weight: self.rng.bool().then(|| self.rng.u32(1..4)),
                 max_running,
                 max_share: None,
+                max_unknown_tasks: None,
                 max_unfinished: self.one_in(3).then(|| self.rng.u32(1..20)),
                 paused: self.one_in(8),
                 rate: self.rate(),

@@ -7,6 +7,7 @@
 //! when the first has drawn its own, and commits after it, so that the jobs stay in their order. Before that it must hold
 //! nothing that the first may want.
 
+use std::collections::HashSet;
 use std::io::Cursor;
 use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
@@ -28,14 +29,21 @@ const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// How it ends.
 const TRAILER: &[u8] = &(-1i16).to_be_bytes();
 /// The columns of `copy.sql`.
-const COLUMNS: i16 = 17;
+const COLUMNS: i16 = 18;
 /// The server's moments are counted from the year 2000, in microseconds.
 const EPOCH: i64 = 946_684_800_000_000;
 
 impl PostgresStore {
     /// Stores plain jobs, all or none. `false`: some group has a limit on unfinished jobs, so nothing was stored, since
-    /// nobody has looked (`free`) whether these jobs come under one.
-    pub(super) async fn copy(&self, jobs: &[NewJob], free: bool, leg: &mut Leg) -> Result<bool> {
+    /// nobody has looked (`free`) whether these jobs come under one. `unknown`: tasks that nobody has published, of which their
+    /// groups have jobs already.
+    pub(super) async fn copy(
+        &self,
+        jobs: &[NewJob],
+        unknown: &HashSet<String>,
+        free: bool,
+        leg: &mut Leg,
+    ) -> Result<bool> {
         leg.until_begun().await;
         // Whoever waits for the portion before must not keep it waiting for a connection.
         let spare = if leg.follows() { self.spare_client().await } else { None };
@@ -46,7 +54,10 @@ impl PostgresStore {
             self.client().await?
         };
         let tx = Tx::on(client);
-        let copied = self.copy_on(&tx, jobs, free, leg).await.map_err(failed("submitting"))?;
+        let copied = self
+            .copy_on(&tx, jobs, unknown, free, leg)
+            .await
+            .map_err(failed("submitting"))?;
         if copied {
             drop(tx.finish());
         }
@@ -57,6 +68,7 @@ impl PostgresStore {
         &self,
         tx: &Tx,
         jobs: &[NewJob],
+        unknown: &HashSet<String>,
         free: bool,
         leg: &mut Leg,
     ) -> Result<bool, tokio_postgres::Error> {
@@ -87,7 +99,7 @@ impl PostgresStore {
         let mut piece = Vec::with_capacity(PIECE + 4096);
         piece.extend_from_slice(HEADER);
         for (job, seq) in jobs.iter().zip(&seqs) {
-            write_row(&mut piece, job, *seq, now);
+            write_row(&mut piece, job, *seq, now, unknown.contains(&job.task));
             if piece.len() >= PIECE {
                 let full = std::mem::replace(&mut piece, Vec::with_capacity(PIECE + 4096));
                 sink.send(Cursor::new(full)).await?;
@@ -154,7 +166,7 @@ impl PostgresStore {
 }
 
 /// One row, in the order of the columns of `copy.sql`.
-fn write_row(to: &mut Vec<u8>, job: &NewJob, seq: i64, now: Timestamp) {
+fn write_row(to: &mut Vec<u8>, job: &NewJob, seq: i64, now: Timestamp, limited: bool) {
     let priority = job.priority.unwrap_or(Priority::Normal).code();
     to.extend_from_slice(&COLUMNS.to_be_bytes());
     bytes(to, Some(&seq.to_be_bytes()));
@@ -174,6 +186,7 @@ fn write_row(to: &mut Vec<u8>, job: &NewJob, seq: i64, now: Timestamp) {
     bytes(to, rows::meta_text(&job.meta).as_deref().map(str::as_bytes));
     bytes(to, job.subject.as_deref().map(str::as_bytes));
     bytes(to, Some(&[u8::from(job.prepared)]));
+    bytes(to, Some(&[u8::from(limited)]));
 }
 
 /// A value: its length, then its bytes. Nothing at all has the length -1.

@@ -16,9 +16,9 @@ impl PostgresStore {
         if jobs.is_empty() {
             return Ok(Vec::new());
         }
-        self.fill_in(jobs).await?;
+        let unknown = self.fill_in(jobs).await?;
         // Whoever looks at the limits is never told that there are some after all.
-        let outcomes = self.insert_keyed_in(tx, jobs, true).await?;
+        let outcomes = self.insert_keyed_in(tx, jobs, true, &unknown).await?;
         Ok(outcomes.unwrap_or_default())
     }
 

@@ -19,9 +19,14 @@ pub(super) fn is_limited(job: &NewJob) -> bool {
 
 impl PostgresStore {
     /// Stores plain jobs by `COPY`, those of limited groups behind their gates.
-    pub(super) async fn insert_many(&self, jobs: &[NewJob], leg: &mut Leg) -> Result<Vec<Result<Submitted>>> {
+    pub(super) async fn insert_many(
+        &self,
+        jobs: &[NewJob],
+        unknown: &HashSet<String>,
+        leg: &mut Leg,
+    ) -> Result<Vec<Result<Submitted>>> {
         // Where nothing is known of limits, the first round trip of the copy asks, at no cost.
-        if !self.limits.load(Relaxed) && self.copy(jobs, false, leg).await? {
+        if !self.limits.load(Relaxed) && self.copy(jobs, unknown, false, leg).await? {
             return Ok(super::all_new(jobs));
         }
         leg.until_over().await;
@@ -39,7 +44,7 @@ impl PostgresStore {
             .cloned()
             .collect();
         if !free.is_empty() {
-            self.copy(&free, true, leg).await?;
+            self.copy(&free, unknown, true, leg).await?;
         }
         if limited.is_empty() {
             return Ok(super::all_new(jobs));
@@ -52,7 +57,7 @@ impl PostgresStore {
     pub(super) async fn insert_rest(&self, jobs: &[NewJob], stored: &HashSet<Uuid>) -> Vec<Result<Submitted>> {
         let mut rest: Vec<NewJob> = jobs.iter().filter(|job| !stored.contains(&job.id.0)).cloned().collect();
         let outcomes = match self.fill_in(&mut rest).await {
-            Ok(()) => self.insert_keyed(&rest).await,
+            Ok(unknown) => self.insert_keyed(&rest, &unknown).await,
             Err(error) => Err(error),
         };
         // The others are stored by now, so an error here is not one of the whole call.

@@ -25,6 +25,7 @@ live as (
         b.unique_key, b.args, b.meta, b.subject, b.prepared,
         exists (select from turnabout.task t where t.name = b.task and t.max_unfinished is not null)
         or exists (select from turnabout.group_setting g where g.name in (b."group", '') and g.max_unfinished is not null)
+        or not exists (select from turnabout.task t where t.name = b.task)
     from back b join unnest($1::uuid[], $4::smallint[]) with ordinality as l (id, lane, place) on l.id = b.id
     order by l.place
     returning j.queue, j."group", j.lane, j.task, j.seq

@@ -1,2 +1,2 @@
--- Limits of these tasks on an owner's unfinished jobs. By the primary key.
-select name, max_unfinished from turnabout.task where max_unfinished is not null and name = any ($1)
+-- Which of these tasks are published, and their limits on an owner's unfinished jobs. By the primary key.
+select name, max_unfinished from turnabout.task where name = any ($1)

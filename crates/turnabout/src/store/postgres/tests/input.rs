@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use tokio_postgres::error::SqlState;
 
 use super::*;
 use crate::job::{Meta, Priority};
@@ -14,6 +15,7 @@ cases![
     bad_input_is_a_clear_error_and_stores_nothing,
     strange_ids_are_refused,
     the_largest_arguments_are_stored,
+    a_job_that_nobody_could_read_is_not_let_in,
 ];
 
 async fn named_arguments_work_as_documented(place: &Place) {
@@ -260,4 +262,24 @@ async fn the_largest_arguments_are_stored(place: &Place) {
         .submit(&client, "'work', args => to_jsonb(repeat('x', 1048576 - 2))")
         .await;
     assert_eq!(get(&store, id.expect("it fits")).await.args.len(), 1 << 20);
+}
+
+async fn a_job_that_nobody_could_read_is_not_let_in(place: &Place) {
+    let store = place.open().await;
+    let client = place.client().await;
+    let id = place.submit(&client, "'work'").await.expect("stored");
+    for set in [
+        "priority = 99",
+        "state = 42",
+        "lane = -1",
+        "submitted = 'infinity'",
+        "due = '-infinity'",
+        "expires = 'infinity'",
+        "expires = '10000-01-01Z'",
+    ] {
+        let sql = format!("update {}.job set {set}", place.schema);
+        let error = client.batch_execute(&sql).await.expect_err(set);
+        assert_eq!(error.code(), Some(&SqlState::CHECK_VIOLATION), "{set}");
+    }
+    assert_eq!(get(&store, id).await.priority, Priority::Normal);
 }

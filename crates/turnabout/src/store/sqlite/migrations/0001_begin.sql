@@ -37,7 +37,11 @@ CREATE TABLE job (
     result        TEXT,
     error_message TEXT,
     error_code    TEXT,
-    CHECK ((lane IS NOT NULL) + (due IS NOT NULL) + (executor IS NOT NULL) = 1)
+    CHECK ((lane IS NOT NULL) + (due IS NOT NULL) + (executor IS NOT NULL) = 1),
+    -- What nobody could read is not let in: unknown codes, and moments that clocks do not show.
+    CHECK (state BETWEEN 0 AND 6 AND priority BETWEEN 1 AND 3 AND lane BETWEEN 0 AND 3
+        AND max(submitted, coalesce(due, 0), coalesce(expires, 0)) <= 253402207200999999
+        AND min(submitted, coalesce(due, 0), coalesce(expires, 0)) >= -62135596800000000)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX parked ON job (due, id) WHERE due IS NOT NULL;
@@ -257,6 +261,7 @@ CREATE TABLE group_setting (
     weight      INTEGER,
     max_running INTEGER,
     max_share   INTEGER,
+    max_unknown_tasks INTEGER,
     max_unfinished INTEGER,
     paused      INTEGER NOT NULL,
     retention   TEXT    NOT NULL,

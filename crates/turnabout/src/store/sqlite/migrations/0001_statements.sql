@@ -5,21 +5,23 @@
 -- statements takes SQLite 3.41 (`unhex`).
 
 -- What became of the last submit: one row, read in the transaction of that submit. `outcome`: new, known, taken (the id is
--- another group's), untimely (the id), owner or group (whose limit on unfinished jobs is reached).
+-- another group's), untimely (the id), owner or group (whose limit on unfinished jobs is reached), tasks (the group's limit on
+-- tasks that nobody has published is reached).
 CREATE TABLE submit_outcome (
     single   INTEGER NOT NULL PRIMARY KEY CHECK (single = 1),
     job      BLOB    NOT NULL,
     moment   INTEGER NOT NULL,
     outcome  TEXT    NOT NULL,
     of_owner INTEGER,
-    of_group INTEGER
+    of_group INTEGER,
+    of_tasks INTEGER
 ) STRICT;
 
 -- `strict` in the JSON: what is refused is an error, and not only an outcome.
 CREATE VIEW turnabout_submit AS SELECT args AS job FROM job;
 
 CREATE TRIGGER turnabout_submit INSTEAD OF INSERT ON turnabout_submit BEGIN
-    INSERT OR REPLACE INTO submit_outcome (single, job, moment, outcome, of_owner, of_group)
+    INSERT OR REPLACE INTO submit_outcome (single, job, moment, outcome, of_owner, of_group, of_tasks)
     SELECT 1, iif(theirs IS NULL, coalesce(holder, id), id),
         CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000,
         CASE WHEN theirs = "group" THEN 'known'
@@ -29,8 +31,12 @@ CREATE TRIGGER turnabout_submit INSTEAD OF INSERT ON turnabout_submit BEGIN
              WHEN of_owner <= (SELECT count(*) FROM job j
                  WHERE j.limited AND j."group" = d."group" AND j.task = d.task AND j.owner IS d.owner) THEN 'owner'
              WHEN of_group <= (SELECT count(*) FROM job j WHERE j.limited AND j."group" = d."group") THEN 'group'
+             WHEN of_tasks <= (SELECT count(DISTINCT j.task) FROM job j WHERE j.limited AND j."group" = d."group"
+                     AND NOT EXISTS (SELECT 1 FROM task t WHERE t.name = j.task))
+                 AND NOT EXISTS (SELECT 1 FROM job j WHERE j.limited AND j."group" = d."group" AND j.task = d.task)
+                 THEN 'tasks'
              ELSE 'new' END,
-        of_owner, of_group
+        of_owner, of_group, of_tasks
     FROM (
         SELECT *,
             coalesce((SELECT j."group" FROM job j WHERE j.id = e.id),
@@ -39,7 +45,12 @@ CREATE TRIGGER turnabout_submit INSTEAD OF INSERT ON turnabout_submit BEGIN
              WHERE j."group" = e."group" AND j.task = e.task AND j.unique_key = NEW.job ->> 'unique_key') AS holder,
             CASE WHEN said IS NULL THEN (SELECT t.max_unfinished FROM task t WHERE t.name = e.task)
                  WHEN said > 0 THEN said END AS of_owner,
-            (SELECT g.max_unfinished FROM group_setting g WHERE g."group" = e."group") AS of_group
+            -- The largest number is no limit.
+            nullif(coalesce((SELECT g.max_unfinished FROM group_setting g WHERE g."group" = e."group"),
+                            (SELECT g.max_unfinished FROM group_setting g WHERE g."group" = '')), 2147483647) AS of_group,
+            iif(EXISTS (SELECT 1 FROM task t WHERE t.name = e.task), NULL,
+                coalesce((SELECT g.max_unknown_tasks FROM group_setting g WHERE g."group" = e."group"),
+                         (SELECT g.max_unknown_tasks FROM group_setting g WHERE g."group" = ''), 1000)) AS of_tasks
         FROM (
             SELECT unhex(NEW.job ->> 'id', '-') AS id, NEW.job ->> 'given' AS given, NEW.job ->> 'task' AS task,
                 NEW.job ->> 'group' AS "group", NEW.job ->> 'owner' AS owner, NEW.job ->> 'max_unfinished' AS said
@@ -51,6 +62,7 @@ CREATE TRIGGER turnabout_submit INSTEAD OF INSERT ON turnabout_submit BEGIN
         WHEN 'untimely' THEN RAISE(ABORT, 'turnabout: a given id must be a UUID of version 7, made within the last 7 days')
         WHEN 'owner' THEN RAISE(ABORT, 'turnabout: the owner has as many unfinished jobs of this task as are allowed; try again when some of them have ended')
         WHEN 'group' THEN RAISE(ABORT, 'turnabout: the group has as many unfinished jobs as are allowed; try again when some of them have ended')
+        WHEN 'tasks' THEN RAISE(ABORT, 'turnabout: no executor has published the task, and the group has unfinished jobs of as many such tasks as are allowed; check the name, or start an executor that runs it')
         END
     FROM submit_outcome WHERE NEW.job ->> 'strict';
 
@@ -64,7 +76,7 @@ CREATE TRIGGER turnabout_submit INSTEAD OF INSERT ON turnabout_submit BEGIN
         iif(d.due > d.moment, 0, (SELECT value FROM counter WHERE name = 'seq')), iif(d.due > d.moment, d.due, NULL),
         NEW.job ->> 'items', d.moment, min(d.moment + CAST(round((NEW.job ->> 'expires') * 1e6) AS INTEGER), 253402207200000000),
         unhex(NEW.job ->> 'parent', '-'), NEW.job ->> 'unique_key', NEW.job ->> 'meta', NEW.job ->> 'args',
-        NEW.job ->> 'subject', NEW.job ->> 'prepared', coalesce(d.of_owner, d.of_group) IS NOT NULL
+        NEW.job ->> 'subject', NEW.job ->> 'prepared', coalesce(d.of_owner, d.of_group, d.of_tasks) IS NOT NULL
     FROM (
         SELECT o.*, NEW.job ->> 'task' AS task,
             CASE NEW.job ->> 'priority' WHEN 'high' THEN 1 WHEN 'normal' THEN 2 WHEN 'low' THEN 3 END AS priority,

@@ -7,6 +7,7 @@ SELECT id, task, "group", owner, queue, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, items, s
        subject, prepared,
        EXISTS (SELECT 1 FROM task t WHERE t.name = task AND t.max_unfinished IS NOT NULL)
        OR EXISTS (SELECT 1 FROM group_setting g WHERE g."group" IN (job_history."group", '') AND g.max_unfinished IS NOT NULL)
+       OR NOT EXISTS (SELECT 1 FROM task t WHERE t.name = job_history.task)
 FROM job_history
 WHERE id = ?1
 ON CONFLICT DO NOTHING

@@ -374,3 +374,24 @@ async fn a_job_that_waits_too_long_expires_and_a_priority_change_keeps_the_place
     assert!(back[0].outcome.is_ok());
     assert!(one(&store, ids[0]).await.seq > before);
 }
+
+#[tokio::test]
+async fn a_job_that_nobody_could_read_is_not_let_in() {
+    let store = memory().await;
+    let id = submit(&store, vec![job("a", "mail")]).await[0];
+    let far = i64::MAX;
+    for set in [
+        "priority = 99".to_owned(),
+        "state = 42".to_owned(),
+        "lane = -1".to_owned(),
+        format!("submitted = {far}"),
+        format!("expires = -{far}"),
+    ] {
+        let update = store.write("spoiling", move |tx| {
+            Ok(tx.connection.execute(&format!("UPDATE job SET {set}"), [])?)
+        });
+        let error = update.await.expect_err("it is not let in");
+        assert!(error.chain().contains("CHECK constraint failed"), "{}", error.chain());
+    }
+    assert_eq!(one(&store, id).await.priority, Priority::Normal);
+}

@@ -55,8 +55,28 @@ begin
 end
 $$;
 
+-- How many tasks the unfinished jobs of a group have that nobody has published. Steps through job_limited from one task to the
+-- next, so that it costs by the names and not by the jobs; only called by those who have passed the gate of the group.
+create function turnabout.unknown_tasks("group" text) returns bigint
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+    return (
+        with recursive name as (
+            (select j.task from turnabout.job j where j.limited and j."group" = unknown_tasks."group"
+                order by j."group", j.task limit 1)
+            union all
+            select (select j.task from turnabout.job j where j.limited and j."group" = unknown_tasks."group"
+                and j.task > n.task order by j."group", j.task limit 1)
+            from name n where n.task is not null
+        )
+        select count(*) from name n where n.task is not null
+            and not exists (select from turnabout.task t where t.name = n.task));
+end
+$$;
+
 -- Stores one job; says which it is, and whether it is new. `max_unfinished` null: as the task's published settings say,
 -- 0: any number. A job that would be one too many is not stored: `over` says under which limit, and `allowed` how many.
+-- A task that nobody has published (docs/security.md): only where its name is new to the group, it passes the group's gate.
 create function turnabout.try_submit(
     task text, args text, "group" text, owner text, queue text, priority text, delay interval, at timestamptz,
     expires interval, unique_key text, items integer, meta text, parent uuid, id uuid,
@@ -70,6 +90,8 @@ declare
     known_priority smallint;
     of_owner integer;
     of_group integer;
+    of_tasks integer;
+    new_name boolean;
     urgency  smallint;
     start    timestamptz := coalesce(try_submit.at, moment + try_submit.delay);
     theirs   text;
@@ -105,8 +127,11 @@ begin
         raise exception 'a given id must be a UUID of version 7, made within the last 7 days'
             using errcode = 'invalid_parameter_value';
     end if;
-    select t.queue, t.priority, t.max_unfinished, nullif(coalesce(g.max_unfinished, a.max_unfinished), 2147483647)
-    into known_queue, known_priority, of_owner, of_group
+    select t.queue, t.priority, t.max_unfinished, nullif(coalesce(g.max_unfinished, a.max_unfinished), 2147483647),
+        case when t.name is null then (select coalesce(
+            (select s.max_unknown_tasks from turnabout.group_setting s where s.name = try_submit."group"),
+            (select s.max_unknown_tasks from turnabout.group_setting s where s.name = ''), 1000)) end
+    into known_queue, known_priority, of_owner, of_group, of_tasks
     from (values (true)) v (v) left join turnabout.task t on t.name = try_submit.task
         left join turnabout.group_setting g on g.name = try_submit."group" and g.max_unfinished is not null
         left join turnabout.group_setting a on a.name = '' and a.max_unfinished is not null;
@@ -115,10 +140,12 @@ begin
     job := coalesce(id, turnabout.id_at(moment));
 
     -- One submit at a time under each limit (see gate.sql), so that nobody comes in between the count and the insert.
-    if of_owner is not null or of_group is not null then
+    new_name := of_tasks is not null and not exists (
+        select from turnabout.job j where j.limited and j."group" = try_submit."group" and j.task = try_submit.task);
+    if of_owner is not null or of_group is not null or new_name then
         insert into turnabout.gate as g ("group", task, owner, passed)
         select try_submit."group", d.task, d.owner, moment
-        from (values ('', '', of_group), (try_submit.task, coalesce(try_submit.owner, ''), of_owner)) d (task, owner, n)
+        from (values ('', '', coalesce(of_group, case when new_name then of_tasks end)), (try_submit.task, coalesce(try_submit.owner, ''), of_owner)) d (task, owner, n)
         where d.n is not null order by d.task
         on conflict on constraint gate_pkey do update set passed = excluded.passed;
         if turnabout.unfinished("group", task, owner, of_owner) >= of_owner then
@@ -127,6 +154,10 @@ begin
         elsif turnabout.unfinished("group", null, null, of_group) >= of_group then
             allowed := of_group;
             over := 'group';
+        elsif new_name and turnabout.unknown_tasks("group") >= of_tasks and not exists (
+            select from turnabout.job j where j.limited and j."group" = try_submit."group" and j.task = try_submit.task) then
+            allowed := of_tasks;
+            over := 'tasks';
         end if;
     end if;
 
@@ -137,7 +168,7 @@ begin
         values (job, moment, case when start > moment then start end, moment + try_submit.expires, parent,
             items, urgency, urgency, coalesce(try_submit.queue, known_queue, 'default'), try_submit."group",
             try_submit.task, owner, unique_key, args, meta, subject, coalesce(prepared, false),
-            of_owner is not null or of_group is not null)
+            of_owner is not null or of_group is not null or of_tasks is not null)
         on conflict do nothing;
         if found then
             -- A given id may name a job that has ended.
@@ -185,6 +216,19 @@ begin
 end
 $$;
 
+-- The error of a job that is not stored, because a limit is reached.
+create function turnabout.refuse(over text, allowed integer) returns void language plpgsql immutable as $$
+begin
+    if over = 'tasks' then
+        raise exception 'no executor has published the task, and the group has unfinished jobs of % such tasks, which is its limit',
+            allowed using errcode = 'configuration_limit_exceeded',
+            hint = 'check the name of the task, start an executor that runs it, or cancel jobs of tasks that nobody runs';
+    end if;
+    raise exception 'the % has % unfinished jobs, which is its limit', over, allowed
+        using errcode = 'configuration_limit_exceeded', hint = 'try again when some of them have ended';
+end
+$$;
+
 -- With the rights of the schema's owner, so that whoever calls it needs none on the tables. The path is fixed: nobody's functions
 -- or operators stand in for the server's.
 create function turnabout.submit(
@@ -225,8 +269,7 @@ begin
         items, meta::text, parent, id, left(nullif(regexp_replace(subject, '[\x01-\x1f\x7f-\x9f]', ' ', 'g'), ''), 200),
         false, null);
     if stored.over is not null then
-        raise exception 'the % has % unfinished jobs, which is its limit', stored.over, stored.allowed
-            using errcode = 'configuration_limit_exceeded', hint = 'try again when some of them have ended';
+        perform turnabout.refuse(stored.over, stored.allowed);
     end if;
     return stored.job;
 end
@@ -248,8 +291,7 @@ begin
         d.expires * interval '1 second', d.unique_key, d.items, d.meta, d.parent, case when d.given > 0 then d.id end,
         d.subject, d.prepared, d.max_unfinished) s;
     if (job ->> 'strict')::boolean and stored.over is not null then
-        raise exception 'the % has % unfinished jobs, which is its limit', stored.over, stored.allowed
-            using errcode = 'configuration_limit_exceeded', hint = 'try again when some of them have ended';
+        perform turnabout.refuse(stored.over, stored.allowed);
     end if;
     return json_build_object('job', stored.job, 'allowed', stored.allowed,
         'outcome', coalesce(stored.over, case when stored.is_new then 'new' else 'known' end));
@@ -260,8 +302,8 @@ $$;
 -- without a `begin`: the settings that keep plans from flipping are the function's. Nothing can be in its way: ids are new.
 -- Queue and priority that the submitter did not say are as the task was published.
 -- Jobs that come under a limit on unfinished jobs are left out, with all that were submitted by the same call, so that
--- those keep their order: if there are any, `stored` tells the others. Where there is no limit at all, that costs a look at
--- two empty indexes.
+-- those keep their order: if there are any, `stored` tells the others. So are jobs of tasks that nobody has published and of which
+-- their group has none yet. Otherwise, where there is no limit at all, that costs a look at two empty indexes, and one at each task.
 -- `at` null: the server's time. One entry a job, `calls`: which call it is of.
 -- `idle`: an executor with nothing to do, which holds the jobs at once (`handed`), by this claim, if it serves their queues, is
 -- still registered, nothing else is ready for it, and the settings are those `known`, by which nothing stands in the way.
@@ -276,16 +318,23 @@ set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_variable
 declare
     left_out integer[] := '{}';
+    -- Tasks that nobody has published.
+    unknown  text[] := array(
+        select d.task from (select distinct u.task from unnest(tasks) u (task)) d
+        where not exists (select from turnabout.task t where t.name = d.task));
 begin
     moment := coalesce(at, clock_timestamp());
     handed := false;
-    if exists (select from turnabout.group_setting g where g.max_unfinished is not null)
+    if unknown <> '{}' or exists (select from turnabout.group_setting g where g.max_unfinished is not null)
         or exists (select from turnabout.task t where t.max_unfinished is not null) then
         left_out := array(
             select c.call from unnest(groups, tasks, calls) as c ("group", task, call)
             where coalesce((select g.max_unfinished from turnabout.group_setting g where g.name = c."group"),
                     (select g.max_unfinished from turnabout.group_setting g where g.name = '')) < 2147483647
                 or (select t.max_unfinished from turnabout.task t where t.name = c.task) is not null
+                -- Its name is new to the group: it is to be counted.
+                or c.task = any (unknown) and not exists (
+                    select from turnabout.job j where j.limited and j."group" = c."group" and j.task = c.task)
         );
     elsif idle is not null then
         perform from turnabout.executor e where e.incarnation = idle for key share;
@@ -303,10 +352,10 @@ begin
     end if;
     with job as (
         insert into turnabout.job as j (id, submitted, parent, items, lane, priority, queue, "group", task, owner, args,
-            meta, subject, prepared, executor, claim, state)
+            meta, subject, prepared, executor, claim, state, limited)
         select d.id, moment, d.parent, d.items, coalesce(d.priority, t.priority, 2), coalesce(d.priority, t.priority, 2),
             coalesce(d.queue, t.queue, 'default'), d."group", d.task, d.owner, d.args, d.meta, d.subject, d.prepared,
-            case when handed then idle end, case when handed then number end, case when handed then taken else 0 end
+            case when handed then idle end, case when handed then number end, case when handed then taken else 0 end, d.task = any (unknown)
         from unnest(ids, parents, items, priorities, queues, groups, tasks, owners, args, meta, subjects, prepared, calls)
             as d (id, parent, items, priority, queue, "group", task, owner, args, meta, subject, prepared, call)
         left join lateral (select t.queue, t.priority from turnabout.task t where t.name = d.task offset 0) t on true

@@ -34,7 +34,11 @@ create table turnabout.job (
     subject       text,
     error         text,
     error_message text,                      -- the same for people, and for programs, as the task describes it
-    error_code    text
+    error_code    text,
+    -- What nobody could read is not let in: unknown codes, and moments that clocks do not show.
+    check (state between 0 and 6 and lane between 0 and 3 and priority between 1 and 3
+        and submitted > '-infinity' and submitted < '9999-12-31Z' and due > '-infinity' and due < '9999-12-31Z'
+        and expires > '-infinity' and expires < '9999-12-31Z')
 ) with (
     -- Room on each page for a second version of every row: a claim stays on its page (docs/adr/0022). And vacuum long
     -- before dead rows pile up.
@@ -237,7 +241,8 @@ create table turnabout.group_setting (
     max_unfinished integer,
     retention   text not null default '{}',
     rate        text,
-    max_share   integer                      -- of a hundred slots of each executor
+    max_share   integer,                     -- of a hundred slots of each executor
+    max_unknown_tasks integer                -- of unfinished jobs; 1000 unless it is set
 );
 create index group_limited on turnabout.group_setting (name) where max_unfinished is not null;
 create index group_weighted on turnabout.group_setting (name) where weight > 1;

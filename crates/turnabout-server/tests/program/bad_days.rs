@@ -10,22 +10,29 @@ use crate::insight::soon;
 use crate::limits::nap;
 use crate::place::Place;
 
-/// The doctor's findings, as soon as the first of them has this code.
+/// What the doctor found, without the disk of the machine that runs the tests: that one may really be nearly full.
+fn findings(diagnosis: &Value) -> Vec<&Value> {
+    let findings = diagnosis["findings"].as_array().expect("a list");
+    findings.iter().filter(|finding| finding["code"] != "disk").collect()
+}
+
+/// The doctor's first finding, as soon as it has this code.
 fn first(api: &Caller, code: &str) -> Value {
     let diagnosis = soon(api, "/api/v1/doctor", code, |diagnosis| {
-        diagnosis["findings"][0]["code"] == code
+        findings(diagnosis).first().is_some_and(|first| first["code"] == code)
     });
-    assert_eq!(diagnosis["verdict"], diagnosis["findings"][0]["what"]);
-    diagnosis["findings"][0].clone()
+    let all = &diagnosis["findings"];
+    assert_eq!(diagnosis["verdict"], all[0]["what"]);
+    findings(&diagnosis)[0].clone()
 }
 
 fn well(api: &Caller) {
-    let is_well = |diagnosis: &Value| diagnosis["findings"].as_array().is_some_and(Vec::is_empty);
-    let diagnosis = soon(api, "/api/v1/doctor", "well", is_well);
+    let diagnosis = soon(api, "/api/v1/doctor", "well", |diagnosis| {
+        findings(diagnosis).is_empty()
+    });
+    let verdict = diagnosis["verdict"].as_str().expect("words");
     assert!(
-        diagnosis["verdict"]
-            .as_str()
-            .is_some_and(|words| words.starts_with("all is well")),
+        verdict.starts_with("all is well") || diagnosis["findings"][0]["code"] == "disk",
         "{diagnosis}"
     );
 }

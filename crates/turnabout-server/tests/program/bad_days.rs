@@ -182,6 +182,59 @@ pub(crate) fn a_receiver_that_never_answers_takes_nobodys_slots(place: &Place) {
     assert!(!shares.to_string().contains("webhook"), "{shares}");
 }
 
+pub(crate) fn a_receiver_that_fails_is_tried_with_one_message_while_the_others_wait(place: &Place) {
+    // Nobody listens there yet.
+    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr();
+    let address = port.expect("its address");
+    place.configure(&format!(
+        "[webhooks.app]\nurl = \"http://{address}/\"\n[executor]\nretry-delay = \"100 ms\"\nretries = 50\n"
+    ));
+    let server = place.serve(&["--pool-size", "2"]);
+    let api = Caller::of(&server);
+    let run = |count: u32| {
+        let ids: Vec<String> = (0..count).map(|_| api.submit(&nap("a"))).collect();
+        for id in &ids {
+            assert_eq!(api.ended(id)["state"], "success");
+        }
+    };
+    // So many fail that the receiver is left alone; what comes then is not even tried.
+    run(6);
+    let waiting = "/api/v1/jobs?group=webhooks&state=waiting&limit=1";
+    let begin = Instant::now();
+    loop {
+        run(1);
+        let page = api.get(waiting).with(200);
+        let Some(id) = page["jobs"][0]["id"].as_str() else {
+            continue;
+        };
+        let why = api.get(&format!("/api/v1/jobs/{id}/explain")).with(200);
+        let text = why["text"].as_str().expect("a text");
+        if text.contains("The receiver of the webhook `app` does not take messages at present") {
+            assert_eq!(why["predicted"], Value::Null, "{why}");
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_mins(1), "{why}");
+    }
+    run(10);
+    let all = api.get("/api/v1/jobs?group=a&limit=1000").with(200);
+    let all = all["jobs"].as_array().map_or(0, Vec::len);
+    soon(&api, "/api/v1/jobs?group=webhooks&limit=1000", "all kept", |page| {
+        page["jobs"].as_array().is_some_and(|jobs| jobs.len() == all)
+    });
+    let page = api.get("/api/v1/jobs?group=webhooks&limit=1000").with(200);
+    let jobs = page["jobs"].as_array().expect("jobs");
+    let untried = jobs.iter().filter(|job| job["attempts"] == 0).count();
+    assert!(untried >= 5, "{untried} of {all} were not tried");
+    // It is well again: all messages come by themselves.
+    let (_, calls) = crate::webhooks::receiver_on(TcpListener::bind(address).expect("its port"));
+    let mut heard = std::collections::HashSet::new();
+    while heard.len() < all {
+        let (_, body) = calls.recv_timeout(Duration::from_mins(2)).expect("a call");
+        let payload: Value = serde_json::from_str(&body).expect("JSON");
+        heard.insert(payload["job"]["id"].as_str().expect("an id").to_owned());
+    }
+}
+
 pub(crate) fn nothing_is_done_to_all_jobs_unless_all_is_said(place: &Place) {
     let server = place.serve(&["--no-executor"]);
     let api = Caller::of(&server);

@@ -264,6 +264,27 @@ pub(crate) fn nothing_is_done_to_all_jobs_unless_all_is_said(place: &Place) {
     assert!(place.ask(&["cancel", "--all"]).contains("2 jobs were cancelled"));
 }
 
+pub(crate) fn what_is_too_much_for_one_call_goes_on_in_the_background_and_is_waited_for(place: &Place) {
+    let server = place.serve(&["--no-executor"]);
+    let api = Caller::of(&server);
+    let jobs: Vec<Value> = (0..1000).map(|_| json!({ "task": "sleep" })).collect();
+    for _ in 0..11 {
+        api.post("/api/v1/jobs/batch", &json!({ "jobs": jobs })).with(207);
+    }
+    let said = place.ask(&["cancel", "--task", "sleep", "--server", &server.url]);
+    assert!(said.contains("11000 jobs were cancelled"), "{said}");
+    let operations = api.get("/api/v1/operations").with(200);
+    let rest = &operations["operations"][0];
+    assert_eq!(
+        (&rest["state"], &rest["changed"]),
+        (&json!("done"), &json!(1000)),
+        "{rest}"
+    );
+    // The same without a server.
+    let jobs = place.ask(&["restart", "--state", "cancelled"]);
+    assert!(jobs.contains("11000 jobs were restarted"), "{jobs}");
+}
+
 pub(crate) fn a_restart_of_what_fails_again_restarts_each_job_once(place: &Place) {
     place.configure("[tasks.gone]\ncommand = [\"false\"]\nretries = 0\n");
     let server = place.serve(&["--pool-size", "8"]);

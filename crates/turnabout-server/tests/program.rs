@@ -201,6 +201,8 @@ on_both_stores! {
     bad_days::the_doctor_names_the_cause_and_what_mends_it,
     bad_days::the_doctor_sees_that_nobody_runs_jobs_and_that_a_receiver_fails,
     bad_days::a_receiver_that_never_answers_takes_nobodys_slots,
+    bad_days::a_receiver_that_fails_is_tried_with_one_message_while_the_others_wait,
+    bad_days::what_is_too_much_for_one_call_goes_on_in_the_background_and_is_waited_for,
     bad_days::nothing_is_done_to_all_jobs_unless_all_is_said,
     bad_days::a_restart_of_what_fails_again_restarts_each_job_once,
     bad_days::reading_makes_no_tables_and_migrates_nothing,

@@ -169,6 +169,7 @@ fn diagnose(facts: &Facts) -> Diagnosis {
     database::look(facts, &mut findings);
     serving::look(facts, &mut findings);
     people::look(facts, &mut findings);
+    database::will_harm(facts, &mut findings);
     // What was found first is worse, among what is equally bad.
     findings.sort_by_key(|finding| finding.severity);
     let verdict = match findings.first() {

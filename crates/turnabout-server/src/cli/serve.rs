@@ -207,14 +207,17 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
                 ..settings
             });
     }
+    let webhooks = Webhooks::default();
     let mut api = match settings {
-        Some(settings) => Some(Server::new(&jobs, settings).exit(&exit).bind().await?),
+        Some(settings) => {
+            let server = Server::new(&jobs, settings).exit(&exit);
+            Some(server.resting(&webhooks.resting).bind().await?)
+        }
         None => None,
     };
     // Nothing could be refused any more: an address that is in use, for example.
     reload::apply(&jobs, config, &Config::default()).await?;
     let mut handle = None;
-    let webhooks = Webhooks::default();
     if !args.no_executor {
         let executor = Arc::new(executor(&jobs, config)?.start().await?);
         webhooks.serve(&jobs, config, &executor.health().name).await?;

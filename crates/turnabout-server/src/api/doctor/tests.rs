@@ -354,6 +354,20 @@ async fn what_is_worse_comes_first_whatever_else_is_wrong() {
 }
 
 #[tokio::test]
+async fn a_disk_with_little_left_goes_behind_what_harms_now_and_a_full_one_before_it() {
+    let (mut facts, _executor) = good_day().await;
+    facts.failures = vec![kind("webhook:app", "error sending request", 0, 30)];
+    facts.disk = Some((9 << 30, 200 << 30));
+    let codes = |facts: &Facts| {
+        let findings = diagnose(facts).findings;
+        findings.into_iter().map(|finding| finding.code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(&facts), ["webhook", "disk"]);
+    facts.disk = Some((100 << 20, 200 << 30));
+    assert_eq!(codes(&facts), ["disk", "webhook"]);
+}
+
+#[tokio::test]
 async fn a_pause_tells_who_made_it_when_and_why() {
     let (mut facts, _executor) = good_day().await;
     let (_, stage, ..) = DAYS.iter().find(|(code, ..)| *code == "paused").expect("such a day");

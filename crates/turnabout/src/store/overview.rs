@@ -353,6 +353,12 @@ pub trait Overview {
     /// All registered executors, by name.
     async fn executors(&self) -> Result<Vec<Member>>;
 
+    /// The executors of this name. What they hold is not counted, so that any number of executors can come at a time.
+    async fn named(&self, name: &str) -> Result<Vec<ExecutorInfo>> {
+        let all = self.executors().await?.into_iter().map(|one| one.info);
+        Ok(all.filter(|one| one.name == name).collect())
+    }
+
     /// Notes that an executor is to take no more jobs, or that it may again; its next heartbeat tells it. Says whether there
     /// is such an executor.
     async fn drain(&self, executor: Uuid, drain: bool) -> Result<bool>;

@@ -104,12 +104,13 @@ mod tokens;
 pub(crate) mod types;
 mod webhooks;
 
-pub(crate) use audit::AuditQuery;
+pub(crate) use audit::{AuditQuery, json as as_json};
 pub(crate) use exit::{Exit, Wait};
 pub(crate) use failures::FailuresQuery;
 pub(crate) use groups::weigh;
 pub(crate) use live::Control;
 pub(crate) use serve::{Bound, Server};
 pub(crate) use settings::ApiSettings;
+pub(crate) use tasks::limits_told;
 pub(crate) use tls::TlsFiles;
 pub(crate) use webhooks::{GROUP as WEBHOOK_GROUP, On, TASK as WEBHOOK_TASK, Webhook};

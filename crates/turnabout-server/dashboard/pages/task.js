@@ -87,5 +87,5 @@ export function task(name) {
         ]))),
     ];
   };
-  return { title: "Task", interest: {}, look, view };
+  return { title: "Task", interest: null, look, view };
 }

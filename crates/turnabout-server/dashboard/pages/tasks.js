@@ -68,5 +68,5 @@ export function tasks() {
       }),
     ];
   };
-  return { title: "Tasks", interest: {}, look, view };
+  return { title: "Tasks", interest: null, look, view };
 }

@@ -27,6 +27,7 @@ use super::minting::Minting;
 use super::sampler::{self, Sampler};
 use super::settings::ApiSettings;
 use super::state::{App, Inner};
+use super::sums::{self, Sums};
 use super::{metrics, openapi, prefix, webhooks};
 use crate::auth::{Limit, Limiter};
 
@@ -108,7 +109,7 @@ fn inner(jobs: Jobs, settings: ApiSettings, control: Control, exit: Exit) -> Inn
         minting: Minting::default(),
         settings,
         executor: None,
-        sums: super::sums::Sums::default(),
+        sums: Sums::default(),
         gauges: Mutex::default(),
         sampler: Sampler::default(),
         operations: super::operations::Running::default(),
@@ -158,6 +159,9 @@ impl Bound {
         if !app.settings.status_only {
             tokio::spawn(webhooks::run(Arc::clone(&app)));
             sampler::start(&app);
+            if app.settings.dashboard {
+                sums::keep_ready(&app);
+            }
         }
         let connections = TaskTracker::new();
         let settings = &app.settings;

@@ -1,14 +1,19 @@
-//! Sums over many jobs, which cost by how many there are: they are not added up anew for everyone who asks.
+//! Sums over many jobs, which cost by how many there are: they are not added up anew for everyone who asks, and those that
+//! the operator's page begins with are kept ready, so that its first reader does not wait for them either.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use turnabout::jobs::{GroupSum, List, Sum, Tally, Whose};
 
 use super::answers::{Again, Answers};
-use super::state::Inner;
+use super::groups::PAGE;
+use super::state::{App, Inner};
+use super::summary::{RATE, WINDOW};
 
 const AGAIN: Again = Again {
     cheap: Duration::from_millis(25),
+    least: Duration::ZERO,
     oldest: Duration::from_mins(1),
 };
 
@@ -30,7 +35,44 @@ pub(super) struct Sums {
     counts: Answers<String, u64>,
 }
 
+/// How often it is looked whether sums are old.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Keeps sums ready for as long as the server runs.
+pub(super) fn keep_ready(app: &App) {
+    let app = Arc::clone(app);
+    tokio::spawn(async move {
+        loop {
+            if let Err(error) = app.add_up().await {
+                // Whoever asks will be told.
+                tracing::debug!(error = %error.chain(), "cannot add up jobs at present");
+            }
+            tokio::select! {
+                () = app.ending.cancelled() => return,
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    });
+}
+
 impl Inner {
+    /// What the operator's page begins with, one after the other: nobody waits for it.
+    async fn add_up(&self) -> turnabout::Result<()> {
+        let (jobs, all) = (&self.jobs, Whose::default());
+        let sums = &self.sums;
+        let tasks = sums
+            .tasks
+            .keep_ready((who(&all), WINDOW), AGAIN, jobs.summary(&all, WINDOW));
+        tasks.await?;
+        let failed = sums.failed.keep_ready(who(&all), AGAIN, jobs.failed_summary(&all));
+        failed.await?;
+        let rates = sums.rates.keep_ready((who(&all), RATE), AGAIN, jobs.tally(&all, RATE));
+        rates.await?;
+        let groups = (who(&all), String::new(), PAGE);
+        let groups = sums.groups.keep_ready(groups, AGAIN, jobs.groups(&all, "", PAGE));
+        groups.await
+    }
+
     /// Jobs by task, priority and state; those that have ended within a time are among them.
     pub(super) async fn task_sums(&self, whose: &Whose, window: Duration) -> turnabout::Result<Vec<Sum>> {
         let (jobs, of) = (self.jobs.clone(), whose.clone());

@@ -298,6 +298,22 @@ on("a task is paused and resumed, and limited", {}, async (page) => {
   await says(page, "at most 3");
 });
 
+on("a queue is paused with a note, and resumed", {}, async (page) => {
+  await visit(page, "#/queues");
+  const row = page.getByRole("row", { name: /^default/ });
+  await row.getByRole("button", { name: "Pause …" }).click();
+  await page.getByLabel("Why").fill("the disk is full");
+  await answer(page, "Pause default");
+  await row.locator(".mark", { hasText: "paused" }).waitFor();
+  const [id] = await open.submit({ task: "sleep", args: { seconds: 0 }, group: "patient" });
+  await go(page, `#/jobs/${id}`);
+  await page.locator(".reasons").getByText("queue paused").waitFor();
+  await go(page, "#/queues");
+  await row.getByRole("button", { name: "Resume" }).click();
+  await says(page, "default is resumed.");
+  await open.reaches(id, "success");
+});
+
 on("an executor is drained, and takes jobs again", {}, async (page) => {
   await visit(page, "#/executors");
   await press(page, "Drain …");

@@ -36,7 +36,7 @@ export interface Explained {
 }
 export interface Line { number: number; attempt: number; level: string; time: string; message: string }
 export interface TaskSum {
-  task: string; priority: Priority; state: State; jobs: number; in_window?: number | null; items: number; average_items: number;
+  task: string; priority: Priority; state: State; jobs: number; in_window?: number | null; items: number; average_items: number; items_per_minute: number | null;
   failures: number;
   oldest: string | null; first_reserved: string | null;
 }

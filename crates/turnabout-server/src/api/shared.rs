@@ -36,7 +36,7 @@ const ROUTES: [&str; 13] = [
 const CHEAP: Duration = Duration::from_millis(5);
 const LEAST: Duration = Duration::from_secs(1);
 /// No answer is told again for longer than this, whatever a reader would take.
-const OLDEST: Duration = Duration::from_secs(10);
+const OLDEST: Duration = Duration::from_secs(20);
 /// Longer answers are not kept.
 const LONGEST: u64 = 128 * 1024;
 

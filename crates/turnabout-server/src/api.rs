@@ -105,7 +105,7 @@ mod tokens;
 pub(crate) mod types;
 mod webhooks;
 
-pub(crate) use audit::AuditQuery;
+pub(crate) use audit::{AuditQuery, json as as_json};
 pub(crate) use exit::{Exit, Wait};
 pub(crate) use failures::FailuresQuery;
 pub(crate) use groups::weigh;
@@ -113,5 +113,6 @@ pub(crate) use live::Control;
 pub use mount::{Access, Mount, MountError};
 pub(crate) use serve::{Bound, Server};
 pub(crate) use settings::ApiSettings;
+pub(crate) use tasks::limits_told;
 pub(crate) use tls::TlsFiles;
 pub(crate) use webhooks::{GROUP as WEBHOOK_GROUP, On, TASK as WEBHOOK_TASK, Webhook};

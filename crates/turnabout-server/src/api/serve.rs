@@ -27,6 +27,7 @@ use super::minting::Minting;
 use super::sampler::{self, Sampler};
 use super::settings::ApiSettings;
 use super::state::{App, Inner};
+use super::sums::{self, Sums};
 use super::{metrics, openapi, prefix, webhooks};
 use crate::auth::{Limit, Limiter};
 use crate::tasks::Resting;
@@ -119,7 +120,7 @@ pub(super) fn inner(jobs: Jobs, settings: ApiSettings, control: Control, exit: E
         settings,
         executor: None,
         resting: Resting::default(),
-        sums: super::sums::Sums::default(),
+        sums: Sums::default(),
         gauges: Mutex::default(),
         sampler: Sampler::default(),
         operations: super::operations::Running::default(),
@@ -169,6 +170,9 @@ impl Bound {
         if !app.settings.status_only {
             tokio::spawn(webhooks::run(Arc::clone(&app)));
             sampler::start(&app);
+            if app.settings.dashboard {
+                sums::keep_ready(&app);
+            }
         }
         let connections = TaskTracker::new();
         let settings = &app.settings;

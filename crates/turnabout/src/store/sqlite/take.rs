@@ -75,12 +75,12 @@ pub(super) fn take(tx: &mut Tx<'_>, take: &mut Take) -> Result<Taken, Fault> {
         if picks.is_empty() {
             break;
         }
-        let mut taken = Vec::new();
+        let mut got = Vec::new();
         for pick in &picks {
-            claims.take(pick, &mut taken)?;
+            claims.take(pick, &mut got)?;
         }
-        round.took(&picks, &taken);
-        jobs.extend(taken);
+        round.took(&picks, &got);
+        jobs.extend(got);
         asked.extend(picks);
     }
     for cap in &caps {

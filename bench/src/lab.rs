@@ -8,6 +8,7 @@
 
 mod chart;
 mod charts;
+mod foretold;
 mod metrics;
 mod pages;
 mod real;
@@ -55,6 +56,9 @@ pub(crate) struct Args {
     /// Run real executors too, faster than the workloads say, and the simulation as fast as that
     #[arg(long)]
     real: bool,
+    /// Only run real executors, ask jobs that wait when they will start, and say how often that was true
+    #[arg(long, requires = "real")]
+    foretold: bool,
     /// Only these stores
     #[arg(long, value_delimiter = ',', requires = "real")]
     store: Vec<Store>,
@@ -101,6 +105,9 @@ impl Args {
 
 /// Runs the laboratory.
 pub(crate) async fn run(args: Args) -> Result<()> {
+    if args.foretold {
+        return foretell(&args).await;
+    }
     for workload in args.workloads()? {
         let table = if args.real {
             compare(&args, &workload.hurried(workload.hurry)).await?
@@ -108,6 +115,19 @@ pub(crate) async fn run(args: Args) -> Result<()> {
             simulate(&args, &workload)?
         };
         eprintln!("{}:\n\n{table}", workload.name);
+    }
+    Ok(())
+}
+
+/// When jobs were said to start, and when they did.
+async fn foretell(args: &Args) -> Result<()> {
+    print!("{}", foretold::HEAD);
+    for workload in args.workloads()? {
+        let workload = workload.hurried(workload.hurry);
+        for place in args.places() {
+            let (trace, said) = real::foretell(&workload, Rule::Jobs, &place).await?;
+            print!("{}", foretold::row(workload.name, place.store.name(), &trace, &said));
+        }
     }
     Ok(())
 }

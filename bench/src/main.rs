@@ -7,7 +7,7 @@
 //! - `meter.rs` reads processor time, memory, allocations and the server's counters
 //! - `report.rs` prints lines, `table.rs` makes tables of them, `compare.rs` compares two programs, `goals.rs` holds them
 //!   against what we want
-//! - `peer.rs` takes part in a comparison with other job queues
+//! - `peer.rs` takes part in a comparison with other job queues, `steady_peer.rs` in one that lasts for hours
 //!
 //! And `turnabout-bench lab` ([`lab`]): how fair it is. Users of Turnabout do not need any of this, so that it is no part of their
 //! program.
@@ -25,6 +25,7 @@ mod peer;
 mod place;
 mod report;
 mod scenario;
+mod steady_peer;
 mod table;
 mod work;
 
@@ -48,6 +49,7 @@ async fn main() -> Result<()> {
         None => measure(&bench.options).await,
         Some(Tool::Lab(lab)) => lab::run(lab).await,
         Some(Tool::Peer(peer)) => peer::run(peer).await,
+        Some(Tool::SteadyPeer) => steady_peer::run().await,
         Some(Tool::Table(files)) => table::run(&files),
         Some(Tool::Compare(files)) => compare::run(&files),
         Some(Tool::Executor(executor)) => memory::execute_here(executor).await,

@@ -29,6 +29,8 @@ pub(crate) enum Tool {
     Lab(lab::Args),
     /// Run one scenario of a comparison with other job queues, as one of them
     Peer(PeerArgs),
+    /// Take part in a comparison that lasts for hours: lines of JSON, until SIGTERM (settings come from the environment)
+    SteadyPeer,
     /// Print Markdown tables of earlier results, ours and those of a comparison
     Table(Files),
     /// Compare two programs by their results: the first file has the base's, the second those of the one in question

@@ -195,8 +195,7 @@ pub(crate) async fn execute(jobs: &Jobs, notes: &Arc<Notes>, slots: u32) -> Resu
 
 /// One of several.
 pub(crate) async fn execute_as(jobs: &Jobs, notes: &Arc<Notes>, slots: u32, name: &str) -> Result<ExecutorHandle> {
-    Executor::new(jobs)
-        .state(Arc::clone(notes))
+    Executor::with_state(jobs, Arc::clone(notes))
         .task(work)
         .slots(slots)
         .name(name)
@@ -222,11 +221,7 @@ pub(crate) async fn submit(jobs: &Jobs, numbers: std::ops::Range<u64>, groups: u
 }
 
 pub(crate) async fn submit_batch(jobs: &Jobs, batch: impl Iterator<Item = Submission>) -> Result<()> {
-    let outcomes = jobs.submit_all(batch).await;
-    outcomes
-        .into_iter()
-        .collect::<turnabout::Result<Vec<_>>>()
-        .context("submitting a batch")?;
+    jobs.submit_all(batch).await.all().context("submitting a batch")?;
     Ok(())
 }
 

@@ -3,7 +3,8 @@
 //! It makes schemas and files of its own and removes them, so that the tests share one database.
 
 use std::collections::BTreeSet;
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -116,6 +117,67 @@ fn every_scenario_of_the_benchmark_gives_results_and_a_table(place: &Place) {
     assert!(tables.contains("**goals**") && tables.contains("**drain**"), "{tables}");
     let (ratios, _) = place.ask(&["compare", &file, &file]);
     assert!(ratios.contains("1.00 - 1.00"), "{ratios}");
+}
+
+#[test]
+fn the_program_takes_part_in_a_comparison_that_lasts_until_it_is_told_to_end() {
+    let place = Place::on("sqlite");
+    let mut peer = Command::new(env!("CARGO_BIN_EXE_turnabout-bench"))
+        .arg("steady-peer")
+        .current_dir(place.folder.path())
+        .env("DATABASE_URL", "sqlite://jobs.db")
+        .envs([("PRODUCER_RATE", "200"), ("SAMPLE_EVERY_S", "1"), ("WORKER_COUNT", "4")])
+        .envs([("TURNABOUT_GROUPS", "5"), ("SCENARIO", "long_horizon")])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut lines = BufReader::new(peer.stdout.take().expect("its output")).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().expect("a line").expect("text")).expect("JSON") };
+    let told = next();
+    assert_eq!(
+        (&told["kind"], &told["system"]),
+        (&"descriptor".into(), &"turnabout".into()),
+        "{told}"
+    );
+    let manifest: Value = serde_json::from_str(include_str!("../adapter/adapter.json")).expect("JSON");
+    assert_eq!(
+        told["event_tables"], manifest["event_tables"],
+        "what the harness reads before is what is told"
+    );
+    // Until a sample says that jobs came and went.
+    let mut seen = BTreeSet::new();
+    loop {
+        let sample = next();
+        let metric = sample["metric"].as_str().expect("a name").to_owned();
+        let some = sample["value"].as_f64().expect("a number") > 0.0;
+        let over = metric == "completion_rate" && some;
+        seen.insert(metric);
+        if over {
+            break;
+        }
+    }
+    while !seen.contains("queue_depth") {
+        seen.insert(next()["metric"].as_str().expect("a name").to_owned());
+    }
+    for metric in [
+        "claim_p50_ms",
+        "claim_p95_ms",
+        "claim_p99_ms",
+        "enqueue_rate",
+        "completion_rate",
+        "queue_depth",
+    ] {
+        assert!(seen.contains(metric), "{metric}: {seen:?}");
+    }
+    let pid = peer.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .expect("kill runs")
+            .success()
+    );
+    assert!(peer.wait().expect("it ends").success(), "it ends by itself");
 }
 
 fn the_program_takes_part_in_a_comparison_with_other_queues(place: &Place) {

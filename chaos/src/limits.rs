@@ -148,8 +148,7 @@ async fn nap(cx: Context<Arc<Log>>, nap: Nap) -> TaskResult {
 pub async fn work(options: WorkerOptions) -> Result<()> {
     let log = Arc::new(Log::open(&options.log, options.process)?);
     let jobs = Jobs::open(&options.store).connections(6).await?;
-    let executor = Executor::new(&jobs)
-        .state(log)
+    let executor = Executor::with_state(&jobs, log)
         .task(nap)
         .name(&options.name)
         .slots(options.slots);

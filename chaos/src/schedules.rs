@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use jiff::Timestamp;
+use turnabout::Job;
 use turnabout::schedule::{META_NAME, ScheduleKey};
-use turnabout::{Job, Overlap, ScheduleChange};
+use turnabout::schedule::{Overlap, ScheduleChange};
 
 use crate::kind::Kind;
 use crate::load::{Load, persist};

@@ -149,8 +149,7 @@ pub fn submission_args(millis: u64) -> serde_json::Value {
 
 /// An executor that knows all tasks; the one with a transaction only where there are any.
 pub fn executor(jobs: &Jobs, app: Arc<App>, transactions: bool) -> Executor<Arc<App>> {
-    let executor = Executor::new(jobs)
-        .state(app)
+    let executor = Executor::with_state(jobs, app)
         .task(|cx, task: Quick| sleep(cx, task.millis))
         .task(|cx, task: Slow| obey(cx, task.millis))
         .task(|cx, task: Stubborn| sleep(cx, task.millis))

@@ -8,7 +8,8 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
-use turnabout::{ExecutorHandle, Health, Jobs};
+use turnabout::executor::Health;
+use turnabout::{ExecutorHandle, Jobs};
 
 use crate::record::{Moment, Record, SideLog, now};
 use crate::tasks::{App, executor};

@@ -1,14 +1,18 @@
 //! The real run: real executors on a real store, so many times faster than the workload says. Handlers sleep, and note
 //! when they began and ended.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
-use turnabout::{Context, Executor, ExecutorHandle, Jobs, Submission, TaskError, TaskResult, TaskSettings};
+use turnabout::task::TaskSettings;
+use turnabout::{Context, Executor, ExecutorHandle, JobId, Jobs, Submission, TaskError, TaskResult};
 
+use super::foretold::{self, Foretold};
 use super::rule::Rule;
 use super::trace::{Run, Trace};
 use super::workload::{Micros, Shift, Workload};
@@ -23,13 +27,22 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Runs a workload under a rule. It is as fast as it says: hurry it first.
 pub(crate) async fn run(workload: &Workload, rule: Rule, place: &Place) -> Result<Trace> {
+    Ok(observe(workload, rule, place, false).await?.0)
+}
+
+/// The same, while jobs that wait are asked when they will start.
+pub(crate) async fn foretell(workload: &Workload, rule: Rule, place: &Place) -> Result<(Trace, Vec<Foretold>)> {
+    observe(workload, rule, place, true).await
+}
+
+async fn observe(workload: &Workload, rule: Rule, place: &Place, ask: bool) -> Result<(Trace, Vec<Foretold>)> {
     let open = place.open(History::None).await?;
     prepare(&open.jobs, workload, rule).await?;
     // What is there from the beginning is there before the executors are.
     let later = workload.jobs.partition_point(|job| job.at == 0);
-    submit(&open.jobs, workload, rule, 0..later).await?;
-    open.analyze().await?;
     let notes = Notes::new(workload);
+    submit(&open.jobs, workload, rule, &notes, 0..later).await?;
+    open.analyze().await?;
     let crew = crew(&open, workload, rule, &notes).await?;
     for (number, job) in workload.jobs[..later].iter().enumerate() {
         notes.ready(number, job.group, 0);
@@ -44,19 +57,24 @@ pub(crate) async fn run(workload: &Workload, rule: Rule, place: &Place) -> Resul
             for number in batch.clone() {
                 notes.ready(number, workload.jobs[number].group, notes.now());
             }
-            submit(&open.jobs, workload, rule, batch.clone()).await?;
+            submit(&open.jobs, workload, rule, &notes, batch.clone()).await?;
             next = batch.end;
         }
         anyhow::Ok(())
     };
-    tokio::try_join!(submitting, notes.all_ended(workload.until))?;
+    let running = async { tokio::try_join!(submitting, notes.all_ended(workload.until)) };
+    let mut said = Vec::new();
+    tokio::select! {
+        ran = running => { ran?; }
+        () = notes.ask(&open.jobs, &mut said), if ask => {}
+    }
     let end = notes.now();
     notes.over.send_replace(true);
     for shift in crew {
         shift.await.context("an executor")?;
     }
     open.close().await?;
-    Ok(notes.trace(workload, workload.until.unwrap_or(end)))
+    Ok((notes.trace(workload, workload.until.unwrap_or(end)), said))
 }
 
 /// What is set for groups and tasks.
@@ -76,7 +94,13 @@ async fn prepare(jobs: &Jobs, workload: &Workload, rule: Rule) -> Result<()> {
     Ok(())
 }
 
-async fn submit(jobs: &Jobs, workload: &Workload, rule: Rule, numbers: std::ops::Range<usize>) -> Result<()> {
+async fn submit(
+    jobs: &Jobs,
+    workload: &Workload,
+    rule: Rule,
+    notes: &Notes,
+    numbers: std::ops::Range<usize>,
+) -> Result<()> {
     let numbers: Vec<usize> = numbers.collect();
     for batch in numbers.chunks(BATCH) {
         let submissions = batch.iter().map(|number| {
@@ -87,10 +111,9 @@ async fn submit(jobs: &Jobs, workload: &Workload, rule: Rule, numbers: std::ops:
                 .items(job.items)
         });
         let outcomes = jobs.submit_all(submissions).await;
-        outcomes
-            .into_iter()
-            .collect::<turnabout::Result<Vec<_>>>()
-            .context("submitting a batch")?;
+        let ids = outcomes.into_iter().collect::<turnabout::Result<Vec<_>>>();
+        let ids = ids.context("submitting a batch")?.into_iter().map(|done| done.id);
+        notes.inner().ids.extend(batch.iter().copied().zip(ids));
     }
     Ok(())
 }
@@ -106,13 +129,11 @@ async fn crew(
     for (number, shift) in workload.crew.iter().enumerate() {
         // With connections of its own, as another process would have.
         let jobs = open.another().await?;
-        let executor = Executor::new(&jobs).state(Arc::clone(notes));
+        let executor = Executor::with_state(&jobs, Arc::clone(notes));
         let executor = workload.tasks().into_iter().fold(executor, |executor, task| {
-            let settings = TaskSettings {
-                policy: workload.policy(),
-                time_limit: None,
-                ..TaskSettings::named(task)
-            };
+            let mut settings = TaskSettings::named(task);
+            settings.policy = workload.policy();
+            settings.time_limit = None;
             executor.task_named(settings, sleep)
         });
         let executor = executor
@@ -180,6 +201,10 @@ struct Notes {
 
 struct Inner {
     begin: Instant,
+    /// The same moment by the clock.
+    begun: Timestamp,
+    /// Jobs by their numbers.
+    ids: HashMap<usize, JobId>,
     /// By job: its attempts.
     runs: Vec<Vec<Run>>,
     ended: usize,
@@ -190,6 +215,8 @@ impl Notes {
         Arc::new(Self {
             inner: Mutex::new(Inner {
                 begin: Instant::now(),
+                begun: Timestamp::now(),
+                ids: HashMap::new(),
                 runs: vec![Vec::new(); workload.jobs.len()],
                 ended: 0,
             }),
@@ -205,7 +232,8 @@ impl Notes {
 
     /// The clock starts.
     fn begin(&self) {
-        self.inner().begin = Instant::now();
+        let inner = &mut *self.inner();
+        (inner.begin, inner.begun) = (Instant::now(), Timestamp::now());
     }
 
     fn now(&self) -> Micros {
@@ -225,6 +253,31 @@ impl Notes {
             start: None,
             end: None,
         });
+    }
+
+    /// Asks jobs that wait when they will start, one after the other, for as long as there are any. Never ends.
+    async fn ask(&self, jobs: &Jobs, said: &mut Vec<Foretold>) {
+        for question in 0_usize.. {
+            tokio::time::sleep(foretold::PAUSE).await;
+            let (found, begun) = {
+                let inner = self.inner();
+                let waits = |(_, runs): &(usize, &Vec<Run>)| matches!(runs.as_slice(), [run] if run.start.is_none());
+                let waiting: Vec<usize> = inner
+                    .runs
+                    .iter()
+                    .enumerate()
+                    .filter(waits)
+                    .map(|(job, _)| job)
+                    .collect();
+                // Another part of the backlog each time: those that wait stand in the order of their submits.
+                let at = question * 7919 % waiting.len().max(1);
+                let found = waiting.get(at).and_then(|job| Some((*job, *inner.ids.get(job)?)));
+                (found, inner.begun)
+            };
+            if let Some((job, id)) = found {
+                said.extend(foretold::ask(jobs, job, id, begun).await);
+            }
+        }
     }
 
     /// How long this attempt is to take, and whether it is to fail.

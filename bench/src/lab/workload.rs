@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use turnabout::Policy;
 use turnabout::group::{GroupSettings, Settings, TaskLimits};
+use turnabout::task::Policy;
 
 /// Time in the laboratory: microseconds since the beginning.
 pub(super) type Micros = u64;
@@ -184,35 +184,29 @@ impl Workload {
     /// What is set for groups and tasks.
     pub(super) fn settings(&self) -> Settings {
         let groups = self.groups.iter().map(|group| {
-            let settings = GroupSettings {
-                weight: Some(group.weight),
-                max_running: group.cap,
-                ..GroupSettings::default()
-            };
+            let mut settings = GroupSettings::default();
+            settings.weight = Some(group.weight);
+            settings.max_running = group.cap;
             (group.name.clone(), settings)
         });
         let tasks = self.limits.iter().map(|(task, limit)| {
-            let limits = TaskLimits {
-                max_running: Some(*limit),
-                ..TaskLimits::default()
-            };
+            let mut limits = TaskLimits::default();
+            limits.max_running = Some(*limit);
             ((*task).to_owned(), limits)
         });
-        Settings {
-            version: 1,
-            groups: groups.collect(),
-            tasks: tasks.collect(),
-            ..Settings::default()
-        }
+        let mut settings = Settings::default();
+        settings.version = 1;
+        settings.groups = groups.collect();
+        settings.tasks = tasks.collect();
+        settings
     }
 
     /// When and whether failed jobs run again. Without jitter, so that it is known when a real one could have run.
     pub(super) fn policy(&self) -> Policy {
-        Policy {
-            retry_delay: self.retry_delay,
-            jitter: false,
-            ..Policy::default()
-        }
+        let mut policy = Policy::default();
+        policy.retry_delay = self.retry_delay;
+        policy.jitter = false;
+        policy
     }
 
     /// All tasks.

@@ -36,8 +36,7 @@ pub(crate) async fn run(place: &Place, jobs: u64, waiting: u64, apart: Duration)
     let open = place.open(History::Kept).await?;
     let each = FIRST + jobs;
     let notes = Notes::new(4 * each, Length::Nothing);
-    let executor = Executor::new(&open.jobs)
-        .state(Arc::clone(&notes))
+    let executor = Executor::with_state(&open.jobs, Arc::clone(&notes))
         .task(work)
         .task(held);
     let executor = executor.slots(SLOTS).start().await.context("starting the executor")?;

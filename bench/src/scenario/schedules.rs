@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
+use turnabout::Jobs;
+use turnabout::schedule::Overlap;
 use turnabout::schedule::ScheduleFilter;
 use turnabout::schedule::{Definition, ScheduleChange, ScheduleKey};
-use turnabout::{Jobs, Overlap};
 
 use super::idle::statements;
 use crate::place::{History, Open, Place};

@@ -151,7 +151,7 @@ async fn submit(open: &Open, jobs: impl Iterator<Item = Submission>) -> Result<(
 
 /// Until everything that was told is stored.
 async fn execute(jobs: &Jobs, notes: &Arc<Notes>, count: u64, slots: u32) -> Result<()> {
-    let executor = Executor::new(jobs).state(Arc::clone(notes)).task(tell);
+    let executor = Executor::with_state(jobs, Arc::clone(notes)).task(tell);
     let executor = executor.slots(slots).name("bench").start().await?;
     notes.wait_for(count).await?;
     let_go(std::slice::from_ref(&executor)).await;

@@ -74,7 +74,7 @@ export async function call(method, path, given = {}) {
 const V1 = "api/v1/";
 
 /** So many seconds old may be what other pages were told of this; of anything else: */
-const AGES = new Map([["doctor", 10], ["trends", 10]]);
+const AGES = new Map([["doctor", 20], ["trends", 10]]);
 const AGE = 4;
 /** For so many milliseconds after a change of its own a page is told how it is now. */
 const FRESH = 3000;

@@ -1,6 +1,8 @@
-// Keeps a page up to date: by the stream of events while it can, else by asking again and again; and says which of these.
+// Keeps a page up to date, and says how it goes. Pages of jobs follow these by the stream of events while they can; pages of
+// numbers ask every two seconds, since all of them together are told one answer.
 //
-// live: the stream is open. polling: it is not (or tells so much that asking once a second is cheaper). offline: nobody answers.
+// live: the stream is open, or numbers come as often as they should. polling: the stream is not (or tells so much that asking is
+// cheaper), or the server is slow. offline: nobody answers.
 
 import { Problem, call } from "./api.js";
 
@@ -13,10 +15,14 @@ const LOOK = 1000;
 const CALM = 10_000;
 /** Without a stream it looks this often. */
 const POLL = 2000;
+/** A look that takes long is followed by so many times as long without one. */
+const SPARING = 5;
 /** More events than this in a second are not worth reading one by one. */
 const BUSY = 300;
-/** A stream that was too busy is tried again after this time. */
+/** A stream that was too busy is tried again after this time, and after four times as long if it still is, .. */
 const BUSY_REST = 20_000;
+/** .. but at least this often: a stream makes the server write down every change. */
+const BUSY_MOST = 320_000;
 /** The server says something every 15 seconds. A stream that is silent for longer is dead. */
 const SILENT = 45_000;
 
@@ -90,6 +96,7 @@ export class Live {
     this.timer = 0;
     this.again = 0;
     this.failures = 0;
+    this.rest = BUSY_REST;
     this.looking = false;
     this.dirty = false;
     /** When the last look ended, and how long it took. */
@@ -108,6 +115,7 @@ export class Live {
     this.query = query;
     this.last = null;
     this.failures = 0;
+    this.rest = BUSY_REST;
     this.connect();
     // What another page was slow at says nothing about this one.
     this.looked = -CALM;
@@ -168,11 +176,12 @@ export class Live {
       if (error instanceof Problem && error.status === 401) return;
       if (busy) {
         this.last = null;
-        this.feel("polling", "so much happens that the page asks once a second instead");
+        this.feel("polling", "so much happens that the page asks every two seconds instead");
       } else if (this.mood === "live" && !ended) {
         this.feel("polling", "the stream of events has ended; trying again");
       }
-      const wait = busy ? BUSY_REST : ended ? CALM : Math.min(15_000, 500 * 2 ** this.failures++);
+      const wait = busy ? this.rest : ended ? CALM : Math.min(15_000, 500 * 2 ** this.failures++);
+      if (busy) this.rest = Math.min(BUSY_MOST, this.rest * 4);
       this.again = setTimeout(() => this.connect(), wait);
       if (!ended) this.hurry();
     };
@@ -182,10 +191,16 @@ export class Live {
   soon() {
     if (this.looking || document.hidden) return;
     clearTimeout(this.timer);
-    const pause = this.dirty ? LOOK : this.mood === "live" ? CALM : POLL;
+    const pause = this.dirty ? LOOK : this.query && this.mood === "live" ? CALM : POLL;
     // A server that takes long is asked less often.
-    const wait = Math.max(0, this.looked + Math.max(pause, this.took * 5) - performance.now());
+    const wait = Math.max(0, this.looked + Math.max(pause, this.took * SPARING) - performance.now());
     this.timer = setTimeout(() => void this.look(), wait);
+  }
+
+  /** Says how often a page without a stream asks. @param {number} took */
+  pace(took) {
+    if (took * SPARING <= 2 * POLL) this.feel("live", "numbers are looked up every two seconds");
+    else this.feel("polling", `the server is slow: numbers are looked up every ${Math.round((took * SPARING) / 1000)} seconds`);
   }
 
   async look() {
@@ -196,7 +211,7 @@ export class Live {
     try {
       await this.page.look();
       if (this.mood === "offline") this.feel("polling", "the server answers again");
-      if (!this.stream && this.query === null) this.feel("polling", "the page asks every few seconds");
+      if (this.query === null) this.pace(performance.now() - begin);
     } catch (error) {
       if (error instanceof Problem && error.status === 0) {
         this.feel("offline", "the server does not answer; trying again");

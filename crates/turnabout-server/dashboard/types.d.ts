@@ -19,6 +19,9 @@ export interface Job extends Brief {
   unique: string | null; meta: Record<string, string>; parent: string | null; expires: string | null; interruptions: number;
   losses: number; executor: string | null;
 }
+export interface Queue {
+  queue: string; executors: number; slots: number; held: number; tasks: string[]; paused: boolean;
+}
 export interface Count { jobs: number; more: boolean }
 export interface JobPage { jobs: Job[]; next: string | null; count?: Count }
 export interface Attempt {
@@ -27,13 +30,13 @@ export interface Attempt {
 }
 export interface Explained {
   id: string; state: State; text: string; parked: number | null; place: number | null; groups: number; group_paused: boolean;
-  task_paused: boolean; group_full: boolean; task_full: boolean; known: boolean; silent: number | null;
+  all_paused: boolean; queue_paused: boolean; task_paused: boolean; group_full: boolean; task_full: boolean; known: boolean; silent: number | null;
   slots?: number; taken_by?: { group: string | null; jobs: number }[];
   predicted?: { earliest: string; latest: string | null; basis: string } | null;
 }
 export interface Line { number: number; attempt: number; level: string; time: string; message: string }
 export interface TaskSum {
-  task: string; priority: Priority; state: State; jobs: number; in_window?: number | null; items: number; average_items: number;
+  task: string; priority: Priority; state: State; jobs: number; in_window?: number | null; items: number; average_items: number; items_per_minute: number | null;
   failures: number;
   oldest: string | null; first_reserved: string | null;
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 use anyhow::anyhow;
 use serde_json::value::RawValue;
 use tracing::Instrument as _;
-use turnabout::Policy;
-use turnabout::{Context, Executor, TaskResult, TaskSettings};
+use turnabout::task::TaskSettings;
+use turnabout::{Context, Executor, TaskResult};
 
 mod checks;
+mod circuit;
 mod command;
 mod shown;
 mod signature;
@@ -18,6 +19,7 @@ pub(crate) mod template;
 mod url;
 
 pub(crate) use checks::Checks;
+pub(crate) use circuit::{Circuit, Resting};
 pub(crate) use command::{REAPER, end_programs, kill_all};
 pub(crate) use shown::Shown;
 
@@ -74,8 +76,13 @@ pub(crate) fn add_all(mut executor: Executor, config: &Config) -> anyhow::Result
     Ok(executor)
 }
 
-/// Gives an executor the task that sends what a webhook is told.
-pub(crate) fn add_webhook(executor: Executor, config: &Config, name: &str, hook: &Webhook) -> anyhow::Result<Executor> {
+/// Gives an executor the task that sends what a webhook is told, and notes how that goes.
+pub(crate) fn add_webhook(
+    executor: Executor,
+    config: &Config,
+    (name, hook): (&str, &Webhook),
+    circuit: &Arc<Circuit>,
+) -> anyhow::Result<Executor> {
     let task = Task {
         secret: hook.secret.clone(),
         secret_file: hook.secret_file.clone(),
@@ -85,9 +92,14 @@ pub(crate) fn add_webhook(executor: Executor, config: &Config, name: &str, hook:
     let mut settings = settings(&format!("{WEBHOOK_TASK}{name}"), &task, config);
     settings.queue.clone_from(&settings.name);
     settings.time_limit = Some(hook.time_limit);
+    let circuit = Arc::clone(circuit);
     Ok(executor.task_named(settings, move |cx: Context, args: Box<RawValue>| {
-        let endpoint = endpoint.clone();
-        async move { endpoint.call(cx, args).await }
+        let (endpoint, circuit) = (endpoint.clone(), Arc::clone(&circuit));
+        async move {
+            let outcome = endpoint.call(cx, args).await;
+            circuit.note(&outcome);
+            outcome
+        }
     }))
 }
 
@@ -107,13 +119,11 @@ fn settings(name: &str, task: &Task, config: &Config) -> TaskSettings {
     let mut settings = TaskSettings::named(name);
     settings.queue.clone_from(&task.queue);
     settings.priority = task.priority;
-    settings.policy = Policy {
-        retries: task.retries.over(all.retries),
-        retry_delay: task.retry_delay.over(all.retry_delay),
-        retry_cap: task.retry_cap.over(all.retry_cap),
-        jitter: task.jitter,
-        restartable: task.restartable,
-    };
+    settings.policy.retries = task.retries.over(all.retries);
+    settings.policy.retry_delay = task.retry_delay.over(all.retry_delay);
+    settings.policy.retry_cap = task.retry_cap.over(all.retry_cap);
+    settings.policy.jitter = task.jitter;
+    settings.policy.restartable = task.restartable;
     settings.time_limit = task.time_limit.over(all.time_limit);
     settings.max_unfinished = task.max_unfinished;
     settings

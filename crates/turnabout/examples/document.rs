@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use turnabout::{Context, Error, Executor, Jobs, Progress, Result, ScopedJobs, State, Submitted, Task, TaskResult};
+use turnabout::jobs::ScopedJobs;
+use turnabout::{Context, Error, Executor, Jobs, Progress, Result, State, Submitted, Task, TaskResult};
 
 /// A document to be processed.
 #[derive(Serialize, Deserialize)]

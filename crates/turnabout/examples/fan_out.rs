@@ -96,8 +96,7 @@ async fn bounced(cx: HookContext<Post>) -> TaskResult {
 #[tokio::main]
 async fn main() -> Result<()> {
     let jobs = Jobs::open("sqlite::memory:").await?;
-    let executor = Executor::new(&jobs)
-        .state(Post::default())
+    let executor = Executor::with_state(&jobs, Post::default())
         .task(mailing)
         .task(letter)
         .on_error::<Letter>(bounced)

@@ -68,7 +68,7 @@ async fn main() -> Result<()> {
         began: Instant::now(),
         converted: AtomicU32::new(0),
     };
-    let executor = Executor::new(&jobs).state(app).task(convert).slots(2).start().await?;
+    let executor = Executor::with_state(&jobs, app).task(convert).slots(2).start().await?;
     for job in jobs.list().limit(1000).await?.jobs {
         jobs.watch(job.id).ended().await?;
     }

@@ -71,7 +71,7 @@ use registry::Registry;
 ///
 /// # async fn example() -> turnabout::Result<()> {
 /// let jobs = Jobs::open("sqlite://jobs.db").await?;
-/// Executor::new(&jobs).state(App { greeting: "Hello".into() }).task(greet).slots(4).run().await
+/// Executor::with_state(&jobs, App { greeting: "Hello".into() }).task(greet).slots(4).run().await
 /// # }
 /// ```
 #[must_use = "an executor does nothing until it is run or started"]
@@ -85,33 +85,49 @@ pub struct Executor<S = ()> {
 impl Executor<()> {
     /// An executor of these jobs.
     pub fn new(jobs: &Jobs) -> Self {
+        Self::with_state(jobs, ())
+    }
+}
+
+impl<S: Send + Sync + 'static> Executor<S> {
+    /// An executor of these jobs, and what its handlers share: a database pool, a configuration. They find it in
+    /// [`Context::state`].
+    ///
+    /// State comes first, since handlers are bound to it. There is no way to give it after a task:
+    ///
+    /// ```compile_fail,E0599
+    /// # use serde::{Deserialize, Serialize};
+    /// # use turnabout::{Context, Executor, Jobs, Task, TaskResult};
+    /// # #[derive(Serialize, Deserialize)] struct Greet;
+    /// # impl Task for Greet { const NAME: &'static str = "greet"; }
+    /// # async fn greet(_: Context, _: Greet) -> TaskResult { Ok(()) }
+    /// # async fn example(jobs: Jobs) -> turnabout::Result<()> {
+    /// Executor::new(&jobs).task(greet).state("Hello").run().await
+    /// # }
+    /// ```
+    ///
+    /// And a handler that wants another state is refused:
+    ///
+    /// ```compile_fail,E0631
+    /// # use serde::{Deserialize, Serialize};
+    /// # use turnabout::{Context, Executor, Jobs, Task, TaskResult};
+    /// # #[derive(Serialize, Deserialize)] struct Greet;
+    /// # impl Task for Greet { const NAME: &'static str = "greet"; }
+    /// async fn greet(_: Context<String>, _: Greet) -> TaskResult { Ok(()) }
+    ///
+    /// # async fn example(jobs: Jobs) -> turnabout::Result<()> {
+    /// Executor::new(&jobs).task(greet).run().await
+    /// # }
+    /// ```
+    pub fn with_state(jobs: &Jobs, state: S) -> Self {
         Self {
             jobs: jobs.clone(),
-            state: Arc::new(()),
+            state: Arc::new(state),
             registry: Registry::default(),
             options: Options::default(),
         }
     }
 
-    /// What handlers share: a database pool, a configuration. Comes before the tasks, which are given it.
-    pub fn state<S: Send + Sync + 'static>(self, state: S) -> Executor<S> {
-        let mut options = self.options;
-        if !self.registry.is_empty() {
-            options.mistake(
-                "state",
-                "it was given after a task; give it first, since handlers are bound to it",
-            );
-        }
-        Executor {
-            jobs: self.jobs,
-            state: Arc::new(state),
-            registry: Registry::default(),
-            options,
-        }
-    }
-}
-
-impl<S: Send + Sync + 'static> Executor<S> {
     /// Adds a task by its handler, `async fn(Context<S>, T) -> TaskResult<O>`.
     pub fn task<T, O, F, Fut>(mut self, handler: F) -> Self
     where
@@ -257,7 +273,7 @@ impl<S: Send + Sync + 'static> Executor<S> {
         self
     }
 
-    /// Takes no jobs by itself: only runs those that are submitted [inline](crate::Submit::inline), and keeps house.
+    /// Takes no jobs by itself: only runs those that are submitted [inline](crate::submit::Submit::inline), and keeps house.
     pub fn inline_only(mut self) -> Self {
         self.options.inline_only = true;
         self

@@ -17,6 +17,7 @@ pub use rate::Rate;
 
 /// What is set for a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct GroupSettings {
     /// How many jobs the group gets for each one of a group of weight 1: see [`GroupSettings::weight`].
     pub weight: Option<u32>,
@@ -97,6 +98,7 @@ pub(crate) fn share(percent: u32, slots: u32) -> u32 {
 
 /// What is set for a task, beside what its code says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TaskLimits {
     /// At most so many of its jobs run at a time, over all executors and groups.
     pub max_running: Option<u32>,
@@ -122,6 +124,7 @@ impl TaskLimits {
 
 /// What is set for a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct QueueSettings {
     /// Whether none of its jobs is taken.
     pub paused: bool,
@@ -129,6 +132,7 @@ pub struct QueueSettings {
 
 /// What is set for everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct GlobalSettings {
     /// Whether no job is taken at all.
     #[serde(default)]
@@ -140,6 +144,7 @@ pub struct GlobalSettings {
 
 /// All settings of a store, as of one version of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// Grows with every change.
     pub version: i64,
@@ -200,6 +205,18 @@ impl Settings {
         self.defaults.max_running.is_some()
             || self.groups.values().any(|group| group.max_running.is_some())
             || self.tasks.values().any(|task| task.max_running.is_some())
+    }
+
+    /// Whether an executor may run no more jobs of this group or task beside those that it has.
+    pub(crate) fn is_limited_here(&self, group: &str, task: &str) -> bool {
+        self.group(group).max_share.is_some() || self.task(task).max_running_each.is_some()
+    }
+
+    /// Whether there is any such limit at all.
+    pub(crate) fn any_limit_here(&self) -> bool {
+        self.defaults.max_share.is_some()
+            || self.groups.values().any(|group| group.max_share.is_some())
+            || self.tasks.values().any(|task| task.max_running_each.is_some())
     }
 
     /// What is set for a task, or the defaults.

@@ -166,6 +166,7 @@ coded! {
 
 /// An error as its task describes it, beside its own text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Described {
     /// For people.
     pub message: Option<String>,

@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 use crate::group::Settings;
 use crate::job::{Attempt, Job, JobId, Priority, State};
 use crate::lifecycle::{Event, Location, Refusal};
-use crate::store::{Changed, NewJob, Rewrite, Store, Submitted, Which};
-use crate::submit::{Expiry, Submission, Submit, Typed, submit_all};
+use crate::store::{Changed, NewJob, Store, Which};
+use crate::submit::{Expiry, Known, ManySubmitted, Submission, Submit, Typed, submit_all};
 use crate::task::{Task, TaskSettings};
 
 mod bulk;
@@ -45,6 +45,7 @@ pub use set::{SetGlobal, SetGroup, SetQueue, SetTask};
 pub use watch::Watch;
 
 pub use crate::store::overview::{Counts, GroupSum, Member, Sum, Tally, Whose};
+pub use crate::store::{Rewrite, SchemaStatus};
 
 /// So many jobs are read by one call of the store.
 const READ_PORTION: usize = 1000;
@@ -54,10 +55,14 @@ const READ_PORTION: usize = 1000;
 pub struct Jobs {
     inner: Arc<Inner>,
     states: Arc<States>,
+    tasks: Arc<KnownTasks>,
 }
 
 /// What the application has put in, by type.
 type States = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
+
+/// Tasks whose types are known here, by name.
+type KnownTasks = HashMap<&'static str, Known>;
 
 struct Inner {
     store: Arc<dyn Store>,
@@ -113,6 +118,7 @@ impl Jobs {
                 feed: std::sync::OnceLock::new(),
             }),
             states: Arc::default(),
+            tasks: Arc::default(),
         }
     }
 
@@ -122,6 +128,9 @@ impl Jobs {
 
     /// Lets the task prepare a job, and checks what a caller says about it, by this store's limits and clock.
     pub(crate) async fn accept(&self, mut submission: Submission) -> Result<(NewJob, Option<Box<dyn Typed>>)> {
+        if let Some(known) = self.tasks.get(submission.task()) {
+            submission.recognise(known)?;
+        }
         submission.expire(&self.inner.expiry);
         let task = submission.prepare(self).await?;
         let now = self.store().clock().now();
@@ -143,8 +152,32 @@ impl Jobs {
         let mut states = States::clone(&self.states);
         states.insert(TypeId::of::<S>(), Arc::new(state));
         Self {
-            inner: Arc::clone(&self.inner),
             states: Arc::new(states),
+            ..self.clone()
+        }
+    }
+
+    /// This handle with a task in it that jobs may be submitted of by its name: what the task says of its jobs then holds for
+    /// those, too, and [`Task::prepare`] runs when they are submitted, not when they are executed. For handles that callers
+    /// use who do not have the type: a web API. Clones made earlier do not have the task.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize)] struct Mail { to: String }
+    /// # impl turnabout::Task for Mail { const NAME: &'static str = "mail"; }
+    /// # async fn example(jobs: turnabout::Jobs) -> turnabout::Result<()> {
+    /// let jobs = jobs.with_task::<Mail>();
+    /// // Arguments that are no mail are an error now, and nothing is stored.
+    /// let refused = jobs.submit_named("mail", serde_json::json!({ "two": "ada@example.org" })).await;
+    /// assert!(matches!(refused, Err(turnabout::Error::Refused { .. })));
+    /// # Ok(()) }
+    /// ```
+    pub fn with_task<T: Task>(&self) -> Self {
+        let mut tasks = KnownTasks::clone(&self.tasks);
+        tasks.insert(T::NAME, Known::of::<T>());
+        Self {
+            tasks: Arc::new(tasks),
+            ..self.clone()
         }
     }
 
@@ -197,7 +230,31 @@ impl Jobs {
     ///
     /// The more jobs a call has, the less each costs. They are stored in portions, on `PostgreSQL` of 1,000 to 4,000, on `SQLite`
     /// of 10,000, each by a commit of its own; a call that is given up in the middle leaves the first ones.
-    pub async fn submit_all<I>(&self, jobs: I) -> Vec<Result<Submitted>>
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize)] struct Mail { to: String }
+    /// # impl turnabout::Task for Mail { const NAME: &'static str = "mail"; }
+    /// # async fn example(jobs: turnabout::Jobs) -> turnabout::Result<()> {
+    /// # #![deny(unused_must_use)]
+    /// let mails = ["ada@example.org", "charles@example.org"].map(|to| Mail { to: to.into() });
+    /// jobs.submit_all(mails).await.all()?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// An outcome that nobody looks at is a warning of the compiler, here made an error:
+    ///
+    /// ```compile_fail
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize)] struct Mail { to: String }
+    /// # impl turnabout::Task for Mail { const NAME: &'static str = "mail"; }
+    /// # async fn example(jobs: turnabout::Jobs) -> turnabout::Result<()> {
+    /// # #![deny(unused_must_use)]
+    /// let mails = ["ada@example.org", "charles@example.org"].map(|to| Mail { to: to.into() });
+    /// jobs.submit_all(mails).await;
+    /// # Ok(()) }
+    /// ```
+    pub async fn submit_all<I>(&self, jobs: I) -> ManySubmitted
     where
         I: IntoIterator,
         I::Item: Into<Submission>,

@@ -76,12 +76,12 @@
 //! - **Limits.** [`Task::MAX_UNFINISHED`] for each owner, [`jobs::SetGroup::max_unfinished`] for a group.
 //! - **Hooks** with the application's state: [`Executor::on_error`], [`Executor::on_cancelled`],
 //!   [`Executor::before_delete`] run at least once, whoever made it so; [`Executor::describe_error`] finds words for people.
-//! - **A transaction**: [`Submit::within`] stores a job in a transaction of the application's own, [`Context::finish_within`]
+//! - **A transaction**: [`Submit::within`](submit::Submit::within) stores a job in a transaction of the application's own, [`Context::finish_within`]
 //!   ends one there; sqlx (features `sqlx-postgres`, `sqlx-sqlite`) and tokio-postgres. On `PostgreSQL`, with
 //!   [`Task::TRANSACTION`], a handler has [`Context::transaction`], which the executor begins and ends.
 //! - **Blocking handlers** run on threads of their own: [`Executor::blocking_task`].
 //!
-//! [`Submit::inline`] runs a job at once, in the caller's process.
+//! [`Submit::inline`](submit::Submit::inline) runs a job at once, in the caller's process.
 //!
 //! # By the calendar
 //!
@@ -131,7 +131,7 @@
 pub mod clock;
 mod context;
 mod error;
-mod executor;
+pub mod executor;
 mod failure_log;
 pub mod failures;
 pub mod group;
@@ -150,11 +150,11 @@ pub mod shares;
 mod statement;
 #[doc(hidden)]
 pub mod store;
-mod submit;
-mod task;
+pub mod submit;
+pub mod task;
 pub mod testing;
 #[cfg(feature = "postgres")]
-mod transaction;
+pub mod transaction;
 /// Without `PostgreSQL` there are no transactions for handlers.
 #[cfg(not(feature = "postgres"))]
 mod transaction {
@@ -177,20 +177,17 @@ pub mod turn;
 
 pub use context::{Context, HookContext};
 pub use error::{Error, Result};
-pub use executor::{Executor, ExecutorHandle, Health, HookHandler};
-pub use job::{Attempt, Described, Job, JobId, Priority, State};
-pub use jobs::{Cancel, Explanation, FollowLogs, Jobs, LogPage, Page, ScopedJobs, Watch};
-pub use lifecycle::Policy;
-pub use log::{JobLog, LogLimits};
-pub use progress::{Cancelled, Progress};
-pub use schedule::{Definition, Missed, Overlap, Schedule, ScheduleChange, ScheduleKey};
+pub use executor::{Executor, ExecutorHandle};
+pub use job::{Described, Job, JobId, Priority, State};
+pub use jobs::Jobs;
+pub use progress::Progress;
 pub use statement::{Statement, Within};
 pub use store::Submitted;
-pub use submit::{Submission, Submit, Submitting};
-pub use task::{Args, BoxError, Failure, Isolation, Refused, Task, TaskError, TaskResult, TaskSettings};
+pub use submit::{Submission, Submitting};
+pub use task::{Isolation, Refused, Task, TaskError, TaskResult};
 #[cfg(feature = "postgres")]
-pub use transaction::{Savepoint, Transaction};
-pub use turn::{Fairness, Scheme};
+pub use transaction::Transaction;
+pub use turn::Fairness;
 
 /// The code in the README and in the guide's pages about the library compiles.
 #[cfg(doctest)]

@@ -41,6 +41,7 @@ pub struct Standing {
 
 /// What a task says about running its jobs again.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Policy {
     /// How often a failed job is tried again.
     pub retries: u32,

@@ -63,6 +63,7 @@ pub struct Line {
 
 /// How much is kept of what handlers write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LogLimits {
     /// So many lines of a job wait to be stored; then the oldest are dropped (500).
     pub buffer: usize,

@@ -36,7 +36,7 @@ const MAX_STEP: usize = 200;
 /// ```
 /// use turnabout::Progress;
 ///
-/// # fn main() -> Result<(), turnabout::Cancelled> {
+/// # fn main() -> Result<(), turnabout::progress::Cancelled> {
 /// let progress = Progress::new(100);
 /// let reading = progress.child(30, 3); // three pages, 30 of the 100
 /// reading.increment(1)?;

@@ -20,6 +20,7 @@ pub(crate) const FINAL: [State; 3] = [State::Success, State::Failed, State::Canc
 /// How long ended jobs are kept, by their final state. What is not said is taken from the next, less specific setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
+#[non_exhaustive]
 pub struct Retention {
     /// Those that succeeded. Zero: they go at once, which is as soon as whoever waits for them has had [`LEAST`] to look.
     pub success: Option<Duration>,

@@ -14,7 +14,7 @@ use crate::jobs::Jobs;
 use crate::store::{Database, MaxUnfinished, NewJob, Start, Statements, Submitted, check_time};
 use crate::task::BoxError;
 
-/// SQL for a driver that the library does not know, see [`Submit::statement`](crate::Submit::statement).
+/// SQL for a driver that the library does not know, see [`Submit::statement`](crate::submit::Submit::statement).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[must_use = "nothing happens until it is run inside a transaction"]

@@ -26,8 +26,9 @@ mod names;
 
 use arguments::Arguments;
 pub use arguments::Submitting;
-pub(crate) use arguments::Typed;
+pub(crate) use arguments::{Known, Typed};
 pub(crate) use expiry::Expiry;
+pub use many::ManySubmitted;
 pub(crate) use many::submit_all;
 pub(crate) use names::subject;
 pub(crate) use names::{group_name, name};
@@ -129,12 +130,16 @@ settings! {
 impl Submission {
     /// A job that runs this task.
     pub fn new<T: Task>(task: T) -> Self {
+        Self::by_type(&Known::of::<T>(), Box::new(task))
+    }
+
+    fn by_type(known: &Known, task: Box<dyn Typed>) -> Self {
         Self {
-            queue: Some(T::QUEUE.to_owned()),
-            priority: Some(T::PRIORITY),
-            patience: T::EXPIRES,
-            max_unfinished: T::MAX_UNFINISHED.map_or(MaxUnfinished::Any, MaxUnfinished::AtMost),
-            ..Self::of(T::NAME.to_owned(), Arguments::Typed(Box::new(task)))
+            queue: Some(known.queue.to_owned()),
+            priority: Some(known.priority),
+            patience: known.expires,
+            max_unfinished: known.max_unfinished,
+            ..Self::of(known.name.to_owned(), Arguments::Typed(task))
         }
     }
 
@@ -179,6 +184,26 @@ impl Submission {
         self.meta.remove(RESTARTABLE);
         self.meta.remove(RATE);
         self
+    }
+
+    /// The task that was named.
+    pub(crate) fn task(&self) -> &str {
+        &self.task
+    }
+
+    /// Of a job that was submitted by its task's name, makes one that was submitted by its type. What the caller said stays.
+    pub(crate) fn recognise(&mut self, known: &Known) -> Result<()> {
+        let Arguments::Text(args) = &mut self.args else {
+            return Ok(());
+        };
+        let typed = (known.read)(&std::mem::replace(args, Ok(String::new()))?)?;
+        let usual = Self::by_type(known, typed);
+        self.args = usual.args;
+        self.queue = self.queue.take().or(usual.queue);
+        self.priority = self.priority.or(usual.priority);
+        self.patience = usual.patience;
+        self.max_unfinished = usual.max_unfinished;
+        Ok(())
     }
 
     /// Lets the task prepare its arguments, and writes them down. Returns the task, for what it wants to do when the

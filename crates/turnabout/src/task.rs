@@ -7,7 +7,6 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::hook::Hooks;
 use crate::job::{JobId, Priority};
 use crate::jobs::Jobs;
-use crate::lifecycle::Policy;
 use crate::submit::Submitting;
 
 mod args;
@@ -16,6 +15,8 @@ mod error;
 pub use args::Args;
 pub(crate) use error::Verdict;
 pub use error::{BoxError, Failure, Refused, TaskError, TaskResult};
+
+pub use crate::lifecycle::Policy;
 
 /// A kind of work. The type that implements it holds the arguments of one job; the constants are the task's
 /// settings, and all but the name have defaults.
@@ -139,6 +140,7 @@ pub enum Isolation {
 
 /// A task's settings as data: what its constants say, published in the store for those who submit without the code.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TaskSettings {
     /// The task.
     pub name: String,

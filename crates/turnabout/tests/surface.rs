@@ -4,13 +4,12 @@ use std::fs;
 use std::path::Path;
 
 /// All names at the root, in the order of the alphabet. The features add no others.
-const NAMES: &str = "Args Attempt BoxError Cancel Cancelled Context Definition Described Error Executor ExecutorHandle \
-    Explanation Failure Fairness FollowLogs Health HookContext HookHandler Isolation Job JobId JobLog Jobs LogLimits LogPage \
-    Missed Overlap Page Policy Priority Progress Refused Result Savepoint Schedule ScheduleChange ScheduleKey Scheme \
-    ScopedJobs State Statement Submission Submit Submitted Submitting Task TaskError TaskResult TaskSettings Transaction Watch Within";
+const NAMES: &str = "Context Described Error Executor ExecutorHandle Fairness HookContext Isolation Job JobId Jobs Priority \
+    Progress Refused Result State Statement Submission Submitted Submitting Task TaskError TaskResult Transaction Within";
 
 /// Modules whose names are part of the API.
-const MODULES: &str = "clock failures group hook job jobs log progress retention schedule shares testing";
+const MODULES: &str = "clock executor failures group hook job jobs log progress retention schedule shares submit task testing \
+    transaction";
 
 /// Modules that this repository looks into, and nobody else should.
 const HIDDEN: &str = "lifecycle store turn";

@@ -87,3 +87,18 @@ fn lints_are_expected_with_a_reason_and_never_allowed() {
         |text| !text.contains(allow) && !text.contains(inner),
     );
 }
+
+#[test]
+fn the_program_does_not_panic_where_nobody_reads_its_output() {
+    let mine = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "turnabout-server");
+    let program: Vec<(PathBuf, String)> = files(&["rs"])
+        .into_iter()
+        .filter(|(path, _)| mine(path) && path.components().any(|part| part.as_os_str() == "src"))
+        .collect();
+    assert!(!program.is_empty());
+    all(
+        program,
+        "files with print! and its like, which panic on a closed output; use print::out and note!",
+        |text| !text.contains("print!(") && !text.contains("println!("),
+    );
+}

@@ -56,5 +56,5 @@ export function audit() {
         button("Older", () => next && turn([...cursors, next]), { disabled: !next, icon: "right" })),
     ];
   };
-  return { title: "Audit", interest: {}, look, view };
+  return { title: "Audit", interest: null, look, view };
 }

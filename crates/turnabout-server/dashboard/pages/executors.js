@@ -51,5 +51,5 @@ export function executors() {
         mine.length > 20 && h("p", { class: "muted" }, `and ${count(mine.length - 20)} more`));
     }));
   };
-  return { title: "Executors", interest: {}, look, view };
+  return { title: "Executors", interest: null, look, view };
 }

@@ -5,7 +5,7 @@ import { maybe } from "../api.js";
 import { change } from "../bulk.js";
 import { term } from "../filter.js";
 import { ago, count } from "../format.js";
-import { maySubmit } from "../session.js";
+import { maySubmit, seesAll } from "../session.js";
 import { absent, button, empty, link, mark, ordering, table, to } from "../parts.js";
 
 /** @typedef {import("../types").Failure} Failure */
@@ -58,5 +58,5 @@ export function failures() {
       ],
     });
   };
-  return { title: "Failures", interest: {}, look, view };
+  return { title: "Failures", interest: seesAll() ? null : {}, look, view };
 }

@@ -62,7 +62,7 @@ export function fairness(route) {
       return { at, values: [...top.map((name) => groups.get(name) ?? 0), rest] };
     });
     const series = [...top.map((name, n) => ({ name, color: `g${n}` })), { name: "others", color: "g-rest" }];
-    return chart({ id: "slots", name: "Slots by group", points, series: sums.size > COLORS ? series : series.slice(0, -1),
+    return chart({ id: "slots", name: "Jobs in executors' hands by group", points, series: sums.size > COLORS ? series : series.slice(0, -1),
       stacked: true, format: count, least: shares?.slots ?? 1 });
   };
 
@@ -79,7 +79,7 @@ export function fairness(route) {
         h("div", { class: "tile" }, h("h2", null, "One rotation"), h("div", { class: "value" }, duration(shares.rotation_ms)), h("div", { class: "below" }, "until every group has had its turn")),
         h("div", { class: noisy > 0 ? "tile warn" : "tile" }, h("h2", null, "Noisy"), h("div", { class: "value" }, count(noisy)), h("div", { class: "below" }, "take more than their share while others wait")),
         h("div", { class: harmed > 0 ? "tile bad" : "tile" }, h("h2", null, "Harmed"), h("div", { class: "value" }, count(harmed)), h("div", { class: "below" }, "wait longer than one rotation"))),
-      card("Slots by group, live", stack(), shares.slots !== null && `${count(shares.slots)} slots`),
+      card("Jobs in executors' hands by group, live", stack(), shares.slots !== null && `${count(shares.slots)} slots`),
       h("div", { class: "toolbar" },
         h("input", { id: "filter", type: "search", value: find, placeholder: "Find a group", "aria-label": "Find a group",
           oninput: (/** @type {Event} */ event) => {
@@ -130,5 +130,5 @@ export function fairness(route) {
         }) : "Search to see them."),
     ];
   };
-  return { title: "Fairness", interest: {}, look, view };
+  return { title: "Fairness", interest: null, look, view };
 }

@@ -50,16 +50,17 @@ export function group(name) {
   /** @type {import("../types").Job[]} */
   let recent = [];
   const search = new Search(15);
-  /** @type {import("../types").Summary | null} */
-  let summary = null;
+  /** How many of its jobs have failed and are kept. @type {import("../types").Count | null} */
+  let failed = null;
   const look = async (/** @type {AbortSignal} */ signal) => {
     group = seesAll() || name === me().group ? await maybe(`groups/${part(name)}`, {}, signal) : null;
     foreign = group === null;
     if (foreign) return;
-    const [all, sums] = await Promise.all([maybe("shares", { minutes: 10, limit: 1000, search: name }, signal), get("summary", { group: name }, signal)]);
+    const [all, some] = await Promise.all([maybe("shares", { minutes: 10, limit: 1000, search: name }, signal),
+      get("jobs", { group: name, state: "failed", limit: 1, count: true }, signal)]);
     shares = all;
     share = all?.groups.find((/** @type {any} */ one) => one.group === name) ?? null;
-    summary = sums;
+    failed = some.count ?? null;
     redraw();
     if (!search.rests) {
       const shown = recent.length > 0;
@@ -77,13 +78,11 @@ export function group(name) {
     await attempt(() => send("PATCH", `groups/${part(name)}`, { paused, ...(said.note ? { note: said.note } : {}) }), paused ? `${name} is paused.` : `${name} is resumed.`);
     again();
   };
-  const sum = (/** @type {string[]} */ states) => (summary?.tasks ?? []).filter((one) => states.includes(one.state)).reduce((all, one) => all + (one.in_window ?? one.jobs), 0);
   const tile = (/** @type {string} */ title, /** @type {import("../view.js").Kid} */ value, /** @type {import("../view.js").Kid} */ below, kind = "") =>
     h("div", { class: `tile ${kind}` }, h("h2", null, title), h("div", { class: "value" }, value), h("div", { class: "below" }, below));
   const view = () => {
     if (foreign) return empty("There is no such group", "Or it is not for this token.");
     if (!group) return h("div", { class: "skeleton" });
-    const failed = sum(["failed"]);
     return [
       h("section", { class: "jobhead" },
         h("div", { class: "names" }, h("div", { class: "line" }, h("h2", null, name), group.paused && mark("warning", "paused"),
@@ -99,7 +98,7 @@ export function group(name) {
         share && tile("Share used", percent(share.used), [bar(share.used, share.entitled, share.noisy ? "noisy" : share.harmed ? "harmed" : "", Math.max(share.used, share.entitled, 0.01)), `entitled to ${percent(share.entitled)}, last 10 min`]),
         share && tile("Waits", duration(share.wait_p50_ms), `half of its jobs less; 95 % less than ${duration(share.wait_p95_ms)}`, share.harmed ? "bad" : ""),
         share && tile("Oldest ready", duration(share.oldest_ready_ms), shares?.rotation_ms ? `one rotation takes ${duration(shares.rotation_ms)}` : ""),
-        tile("Failed", count(failed), "in the last hour", failed > 0 ? "bad" : "")),
+        tile("Failed", failed === null ? "–" : link(to.jobs(`state:failed ${term("group", name)}`), `${count(failed.jobs)}${failed.more ? "+" : ""}`), "that are kept", failed && failed.jobs > 0 ? "bad" : "")),
       h("div", { class: "columns" },
         card("Latest jobs", recent.length === 0 ? empty("It has no jobs yet", "Submit one by the API or the command line, or a test job from here.",
           maySubmit() && button("Submit a test job", () => void testJobs(again), { kind: "primary", icon: "play" }))
@@ -117,5 +116,5 @@ export function group(name) {
         ]))),
     ];
   };
-  return { title: "Group", interest: { group: name }, look, view };
+  return { title: "Group", interest: seesAll() ? null : { group: name }, look, view };
 }

@@ -8,7 +8,8 @@ import { button, empty, link, mark, table, to } from "../parts.js";
 import { edit } from "./group.js";
 import { testJobs } from "./submit.js";
 
-const PAGE = 200;
+/** As many as the server lists unless it is told otherwise: it keeps this page ready. */
+const PAGE = 100;
 
 /** @returns {import("../app.js").Page} */
 export function groups() {
@@ -62,5 +63,5 @@ export function groups() {
         button("Next", () => next && turn([...after, next]), { disabled: !next, icon: "right" })),
     ];
   };
-  return { title: "Groups", interest: {}, look, view };
+  return { title: "Groups", interest: null, look, view };
 }

@@ -7,7 +7,7 @@ import { members, pretty } from "../json.js";
 import { ago, at, brief, count, duration, exactly, moment, since, until } from "../format.js";
 import { mayCancel, mayChange, mayOperate, maySubmit, now, seesAll } from "../session.js";
 import { term } from "../filter.js";
-import { beyond, button, card, copy, empty, facts, link, mark, progress, state, to } from "../parts.js";
+import { beyond, button, card, copy, empty, facts, link, mark, progress, prose, state, to } from "../parts.js";
 import { log as logOf } from "./log.js";
 import { copyOf } from "./submit.js";
 
@@ -109,10 +109,12 @@ export function job(id) {
   const reasons = (/** @type {import("../types").Explained} */ why, /** @type {Job} */ job) => {
     /** @type {Kid[]} */
     const found = [];
-    const resume = (/** @type {string} */ kind, /** @type {string} */ name) => mayOperate() && button("Resume it", async () => {
-      await attempt(() => send("PATCH", `${kind}/${part(name)}`, { paused: false }), `${name} is resumed.`);
+    const resume = (/** @type {string} */ kind, /** @type {string} */ name = "") => mayOperate() && button("Resume it", async () => {
+      await attempt(() => send("PATCH", name ? `${kind}/${part(name)}` : kind, { paused: false }), `${name || "Everything"} is resumed.`);
       again();
     }, { kind: "small" });
+    if (why.all_paused) found.push([mark("warning", "everything paused"), link("#/queues", "queues"), resume("settings")]);
+    if (why.queue_paused) found.push([mark("warning", "queue paused"), link("#/queues", job.queue), resume("queues", job.queue)]);
     if (why.group_paused) found.push([mark("warning", "group paused"), link(to.group(job.group), job.group), resume("groups", job.group)]);
     if (why.task_paused) found.push([mark("warning", "task paused"), link(to.task(job.task), job.task), resume("tasks", job.task)]);
     if (why.group_full) found.push([mark("notice", "group at its limit"), "Raise it: ", link(to.group(job.group), job.group)]);
@@ -134,7 +136,7 @@ export function job(id) {
     if (!why || ["running", ...ENDED].includes(job.state)) return null;
     const said = why.text.replace(`Job ${id} is`, "It is");
     return card("Why it waits", [
-      h("p", { class: "sentence" }, why.predicted ? said.replace(/ It will start between .*$/s, "") : said), predicted(why),
+      h("p", { class: "sentence" }, h("span", null, prose(why.predicted ? said.replace(/ It will start between .*$/s, "") : said))), predicted(why),
       h("ul", { class: "reasons" }, reasons(why, job).map((reason) => h("li", null, reason)))], null, "why");
   };
 

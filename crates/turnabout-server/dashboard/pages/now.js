@@ -6,7 +6,7 @@ import { chart, spark } from "../charts.js";
 import { sentence } from "../dialog.js";
 import { ago, count, duration, many, percent, rate } from "../format.js";
 import { maySubmit, now as present } from "../session.js";
-import { button, card, empty, icon, inside, link, mark, share, slots, to } from "../parts.js";
+import { button, card, empty, icon, inside, link, mark, prose, share, slots, to } from "../parts.js";
 import { testJobs } from "./submit.js";
 
 /** @typedef {import("../types").Trend} Trend */
@@ -71,10 +71,10 @@ export function now() {
       : `${many(executors.length, "executor")} with ${many(allSlots(), "slot")}; ${count(jobsIn((sum) => sum.state === "failed"))} jobs failed in the last hour.`);
     const kind = doctor ? worst : executors.length === 0 ? "warning" : "good";
     return h("section", { class: `verdict ${kind}`, "aria-label": "Verdict" },
-      h("p", { class: "sentence" }, icon(kind === "good" ? "good" : "failures"), sentence(text)),
+      h("p", { class: "sentence" }, icon(kind === "good" ? "good" : "failures"), h("span", null, prose(sentence(text)))),
       doctor && doctor.findings.length > 0 && h("ul", null, doctor.findings.map((one) => h("li", { key: `${one.code} ${one.what}` },
-        h("div", null, mark(one.severity, one.severity), one.what !== doctor?.verdict && h("strong", null, sentence(one.what)), one.link && inside(one.link) && link(inside(one.link) ?? "", "Show")),
-        h("p", null, sentence(one.evidence), one.mend && h("span", { class: "mend" }, one.mend))))));
+        h("div", null, mark(one.severity, one.severity), one.what !== doctor?.verdict && h("strong", null, prose(sentence(one.what))), one.link && inside(one.link) && link(inside(one.link) ?? "", "Show")),
+        h("p", null, prose(sentence(one.evidence)), one.mend && h("span", { class: "mend" }, prose(one.mend)))))));
   };
 
   const tile = (/** @type {string} */ name, /** @type {import("../view.js").Kid} */ value, /** @type {import("../view.js").Kid} */ below,
@@ -85,7 +85,9 @@ export function now() {
     const line = points();
     const last = line[line.length - 1];
     const all = allSlots();
-    const used = executors.reduce((sum, one) => sum + one.held, 0);
+    // Executors take some jobs ahead, so that a slot is never free for long: these have none yet.
+    const held = executors.filter((one) => !one.draining).reduce((sum, one) => sum + one.held, 0);
+    const used = Math.min(held, all);
     const ready = trends && last ? last.ready : jobsIn((sum) => sum.state === "waiting");
     const stuck = jobsIn((sum) => sum.state === "stuck");
     const oldest = shares?.oldest;
@@ -96,7 +98,7 @@ export function now() {
       return some.reduce((sum, p) => sum + p[what], 0) / Math.max(1, some.length);
     };
     return h("div", { class: "tiles" },
-      tile("Slots", [count(Math.min(used, Math.max(all, used))), h("small", null, ` of ${count(all)}`)], slots(used, all), null),
+      tile("Slots", [count(used), h("small", null, ` of ${count(all)}`)], [slots(used, all), held > all && h("small", null, ` and ${many(held - all, "job")} taken ahead`)], null),
       tile("Ready", link(to.jobs("state:waiting"), count(ready)), stuck > 0 ? link(to.jobs("state:stuck"), `${count(stuck)} stuck`) : "jobs that could start", spark(line.map((p) => p.ready), "c-ready")),
       tile("Oldest ready", oldest ? duration(oldest.ready_ms) : !shares && first ? duration(present() - Date.parse(first)) : "–",
         oldest ? ["of ", link(to.group(oldest.group), oldest.group)] : "since it was submitted", null),
@@ -152,7 +154,7 @@ export function now() {
 
   return {
     title: "Now",
-    interest: {},
+    interest: null,
     look,
     view() {
       if (!summary) return h("div", { class: "skeleton" });

@@ -3,7 +3,7 @@
 import { h, redraw } from "../view.js";
 import { maybe, get, part } from "../api.js";
 import { at, count, duration, exactly, until } from "../format.js";
-import { maySubmit } from "../session.js";
+import { maySubmit, seesAll } from "../session.js";
 import { button, card, empty, facts, link, mark, state, to } from "../parts.js";
 import { pause, run } from "./schedules.js";
 
@@ -55,5 +55,5 @@ export function schedule(name, route) {
           ])))),
     ];
   };
-  return { title: "Schedule", interest: {}, look, view };
+  return { title: "Schedule", interest: seesAll() ? null : {}, look, view };
 }

@@ -76,5 +76,5 @@ export function schedules() {
         button("Next", () => next && turn([...after, next]), { disabled: !next, icon: "right" })),
     ];
   };
-  return { title: "Schedules", interest: {}, look, view };
+  return { title: "Schedules", interest: seesAll() ? null : {}, look, view };
 }

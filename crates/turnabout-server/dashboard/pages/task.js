@@ -4,7 +4,7 @@ import { h } from "../view.js";
 import { get, maybe, part, send } from "../api.js";
 import { ask, attempt, changed } from "../dialog.js";
 import { term } from "../filter.js";
-import { age, ago, count, duration, kept } from "../format.js";
+import { age, ago, count, duration, kept, rate } from "../format.js";
 import { maySubmit, mayOperate } from "../session.js";
 import { beyond, button, card, empty, facts, link, mark, state, to } from "../parts.js";
 import { newJob, testJobs } from "./submit.js";
@@ -65,10 +65,10 @@ export function task(name) {
       h("div", { class: "columns" },
         card("Jobs by priority and state", sums.length === 0 ? h("p", { class: "muted" }, "None unfinished, none failed, none ended in the last hour.")
           : h("table", { class: "plain" },
-            h("thead", null, h("tr", null, ["State", "Priority", "Jobs", "Items", "Per job", "Failures", "Oldest"].map((title, n) => h("th", { scope: "col", class: n > 1 ? "num" : "" }, title)))),
+            h("thead", null, h("tr", null, ["State", "Priority", "Jobs", "Items", "Per job", "Items/min", "Failures", "Oldest"].map((title, n) => h("th", { scope: "col", class: n > 1 ? "num" : "" }, title)))),
             h("tbody", null, sums.map((sum) => h("tr", { key: `${sum.state} ${sum.priority}` },
               h("td", null, h("a", { href: to.jobs(`state:${sum.state} ${term("task", name)}`) }, state(sum))), h("td", null, sum.priority), h("td", { class: "num" }, count(sum.jobs)), h("td", { class: "num" }, count(sum.items)),
-              h("td", { class: "num" }, sum.average_items.toFixed(1)), h("td", { class: "num" }, count(sum.failures)), h("td", { class: "num" }, age(sum.oldest))))))),
+              h("td", { class: "num" }, sum.average_items.toFixed(1)), h("td", { class: "num", title: "of those that ended in the last hour" }, sum.items_per_minute === null ? "–" : rate(sum.items_per_minute)), h("td", { class: "num" }, count(sum.failures)), h("td", { class: "num" }, age(sum.oldest))))))),
         task && card("Settings", facts([
           ["Runs at a time", task.max_running === null ? "as many as there are slots" : `at most ${count(task.max_running)}`],
           ["On one executor", task.max_running_each === null ? "as many as it has slots" : `at most ${count(task.max_running_each)}`],
@@ -87,5 +87,5 @@ export function task(name) {
         ]))),
     ];
   };
-  return { title: "Task", interest: {}, look, view };
+  return { title: "Task", interest: null, look, view };
 }

@@ -3,7 +3,7 @@
 import { h } from "../view.js";
 import { get, maybe } from "../api.js";
 import { age, count } from "../format.js";
-import { maySubmit } from "../session.js";
+import { maySubmit, mayOperate } from "../session.js";
 import { absent, button, empty, link, mark, ordering, table, to } from "../parts.js";
 import { edit } from "./task.js";
 import { testJobs } from "./submit.js";
@@ -63,10 +63,10 @@ export function tasks() {
           { title: "Ended, 1 h", kind: "num wide", sort: "ended", cell: (row) => count(row.ended) },
           { title: "Failed, 1 h", kind: "num", sort: "failed", cell: (row) => (row.failed > 0 ? link(to.jobs(`state:failed task:${row.task}`), count(row.failed)) : "0") },
           { title: "Queue", kind: "wide", cell: (row) => row.published?.queue ?? "–" },
-          { title: "", kind: "acts wide", cell: (row) => button("Set …", () => void edit(row, again), { kind: "small", title: `Limit and pause of ${row.task}` }) },
+          { title: "", kind: "acts wide", cell: (row) => mayOperate() && button("Set …", () => void edit(row, again), { kind: "small", title: `Limit and pause of ${row.task}` }) },
         ],
       }),
     ];
   };
-  return { title: "Tasks", interest: {}, look, view };
+  return { title: "Tasks", interest: null, look, view };
 }

@@ -1,6 +1,7 @@
 //! Answers that cost much and that many ask for. However many ask, each is found once at a time; and what was costly is told
 //! again for a while, so that finding it takes a fiftieth of the time. When that while is over, whoever asks is told the
-//! old answer once more, and a new one is found meanwhile: no reader waits for it.
+//! old answer once more, and a new one is found meanwhile: no reader waits for it. What a reader should never wait for can
+//! also be kept ready for the first one (`keep_ready`).
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,14 +10,18 @@ use std::time::{Duration, Instant};
 
 /// What was costly is told again for so many times as long as it took.
 const TIMES: u32 = 50;
+/// What is kept ready is found anew after so many times as long as it took: without a reader it may cost half as much.
+const READY_TIMES: u32 = 2 * TIMES;
 /// So many different questions are remembered.
 const QUESTIONS: usize = 256;
 
 /// For how long answers are told again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Again {
-    /// What took no longer is found each time it is asked for.
+    /// What took no longer is found each time it is asked for ..
     pub(super) cheap: Duration,
+    /// .. unless it was found this lately.
+    pub(super) least: Duration,
     /// Nothing is told again for longer than this; once more in any case, unless it is twice as old.
     pub(super) oldest: Duration,
 }
@@ -42,8 +47,10 @@ enum Use {
 impl<T> Told<T> {
     fn at(&self, now: Instant, again: Again) -> Use {
         let age = now.duration_since(self.at);
-        let while_ = (self.cost * TIMES).min(again.oldest);
-        if self.cost <= again.cheap || age >= while_ * 2 {
+        let while_ = (self.cost * TIMES).max(again.least).min(again.oldest);
+        if age < again.least {
+            Use::Last
+        } else if self.cost <= again.cheap || age >= while_ * 2 {
             Use::New
         } else if age >= while_ {
             Use::LastOnce
@@ -76,6 +83,15 @@ impl<T: Clone> Answer<T> {
             .map(|told| (told.at(Instant::now(), again), told.answer.clone()))
     }
 
+    /// Whether it should be found again for those who will ask: in time, so that nobody finds it too old.
+    fn is_due(&self, again: Again) -> bool {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().is_none_or(|told| {
+            let pause = (told.cost * READY_TIMES).min(again.oldest * 3 / 2);
+            told.cost > again.cheap && told.at.elapsed() >= pause
+        })
+    }
+
     /// Finds a new one. The caller holds `finding`.
     async fn renew<E>(&self, find: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let begin = Instant::now();
@@ -101,6 +117,31 @@ impl<Q, T> Default for Answers<Q, T> {
 }
 
 impl<Q: Hash + Eq, T: Clone + Send + 'static> Answers<Q, T> {
+    fn answer(&self, question: Q) -> Arc<Answer<T>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= QUESTIONS && !all.contains_key(&question) {
+            all.clear();
+        }
+        Arc::clone(all.entry(question).or_default())
+    }
+
+    /// Finds an answer before anybody asks, and again when it has become old, unless it is cheap to find. Called now and then.
+    pub(super) async fn keep_ready<E>(
+        &self,
+        question: Q,
+        again: Again,
+        find: impl Future<Output = Result<T, E>>,
+    ) -> Result<(), E> {
+        let answer = self.answer(question);
+        let Ok(_finding) = answer.finding.try_lock() else {
+            return Ok(());
+        };
+        if answer.is_due(again) {
+            answer.renew(find).await?;
+        }
+        Ok(())
+    }
+
     /// The last answer to a question if it may be told again, otherwise a new one.
     pub(super) async fn get<E: Send>(
         &self,
@@ -108,13 +149,7 @@ impl<Q: Hash + Eq, T: Clone + Send + 'static> Answers<Q, T> {
         again: Again,
         find: impl Future<Output = Result<T, E>> + Send + 'static,
     ) -> Result<T, E> {
-        let answer = {
-            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if all.len() >= QUESTIONS && !all.contains_key(&question) {
-                all.clear();
-            }
-            Arc::clone(all.entry(question).or_default())
-        };
+        let answer = self.answer(question);
         match answer.last(again) {
             Some((Use::Last, last)) => return Ok(last),
             Some((Use::LastOnce, last)) => {
@@ -147,6 +182,7 @@ mod tests {
     const CHEAP: Duration = Duration::from_millis(25);
     const AGAIN: Again = Again {
         cheap: CHEAP,
+        least: Duration::ZERO,
         oldest: Duration::from_mins(1),
     };
 
@@ -166,6 +202,50 @@ mod tests {
         assert_eq!(ask(1, CHEAP * 2).await, 2, "the one before was cheap");
         assert_eq!(ask(1, CHEAP * 2).await, 2);
         assert_eq!(ask(2, Duration::ZERO).await, 3, "another question");
+    }
+
+    #[tokio::test]
+    async fn what_is_cheap_is_told_again_to_those_who_come_at_the_same_time() {
+        let answers = Answers::<u32, u32>::default();
+        let never = std::future::pending::<Result<u32, Infallible>>;
+        let again = Again {
+            least: Duration::from_hours(1),
+            oldest: Duration::from_hours(1),
+            ..AGAIN
+        };
+        assert_eq!(answers.get(1, again, async { Ok::<_, Infallible>(1) }).await, Ok(1));
+        for _reader in 0..20 {
+            assert_eq!(answers.get(1, again, never()).await, Ok(1));
+        }
+        let anew = answers.get(1, AGAIN, async { Ok::<_, Infallible>(2) }).await;
+        assert_eq!(anew, Ok(2), "whoever wants a new one gets it");
+    }
+
+    #[tokio::test]
+    async fn the_first_reader_finds_an_answer_that_was_made_ready_and_it_is_made_anew_when_it_is_old() {
+        let answers = Answers::<u32, u32>::default();
+        let find = |cost: Duration, answer: u32| async move {
+            std::thread::sleep(cost);
+            Ok::<u32, Infallible>(answer)
+        };
+        let never = std::future::pending::<Result<u32, Infallible>>;
+        assert_eq!(answers.keep_ready(1, AGAIN, find(CHEAP * 2, 1)).await, Ok(()));
+        assert_eq!(answers.get(1, AGAIN, never()).await, Ok(1));
+        assert_eq!(answers.keep_ready(1, AGAIN, never()).await, Ok(()), "it is not old");
+        let answer = answers.answer(1);
+        if let Some(told) = &mut *answer.last.lock().expect("free") {
+            told.at = told
+                .at
+                .checked_sub(AGAIN.oldest * 3 / 2)
+                .expect("the clock has run for long");
+        }
+        assert_eq!(answers.keep_ready(1, AGAIN, find(Duration::ZERO, 2)).await, Ok(()));
+        assert_eq!(answer.last(AGAIN).map(|(_, last)| last), Some(2));
+        assert_eq!(
+            answers.keep_ready(1, AGAIN, never()).await,
+            Ok(()),
+            "what is cheap is found for each reader"
+        );
     }
 
     #[tokio::test]

@@ -149,7 +149,7 @@ pub(super) fn checked(note: Option<String>) -> Result<Option<String>, Problem> {
 }
 
 /// Something as JSON, unless it is too long to be kept.
-pub(super) fn json(value: &impl Serialize) -> Option<String> {
+pub(crate) fn json(value: &impl Serialize) -> Option<String> {
     let text = serde_json::to_string(value).ok()?;
     if text.len() <= LONGEST {
         return Some(text);

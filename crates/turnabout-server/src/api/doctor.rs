@@ -16,7 +16,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
-use turnabout::Health;
+use turnabout::executor::Health;
 use turnabout::failures::{FailureKind, kinds};
 use turnabout::group::Settings;
 use turnabout::shares::Report;
@@ -169,6 +169,7 @@ fn diagnose(facts: &Facts) -> Diagnosis {
     database::look(facts, &mut findings);
     serving::look(facts, &mut findings);
     people::look(facts, &mut findings);
+    database::will_harm(facts, &mut findings);
     // What was found first is worse, among what is equally bad.
     findings.sort_by_key(|finding| finding.severity);
     let verdict = match findings.first() {

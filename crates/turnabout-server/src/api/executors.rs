@@ -121,6 +121,10 @@ pub(super) async fn shutdown_and_exit(
     caller: Caller,
     Ask(query): Ask<ExitQuery>,
 ) -> Result<StatusCode, Problem> {
+    if app.settings.mounted {
+        let why = "this API is a part of another program, which ends in its own way";
+        return Err(Problem::new(Code::NotFound, why));
+    }
     let wait = match query.deadline.as_deref() {
         None => Wait::AsConfigured,
         Some("none") => Wait::For(None),

@@ -28,6 +28,9 @@ pub(super) struct GroupsQuery {
     limit: Option<u32>,
 }
 
+/// So many groups are listed unless said otherwise.
+pub(super) const PAGE: u32 = 100;
+
 /// List groups
 ///
 /// Those that have unfinished jobs, and those for which something is set.
@@ -39,7 +42,7 @@ pub(super) async fn list(
     Ask(query): Ask<GroupsQuery>,
 ) -> Result<Json<Groups>, Problem> {
     let (group, owner) = caller.place(None, None)?;
-    let limit = query.limit.unwrap_or(100);
+    let limit = query.limit.unwrap_or(PAGE);
     let after = query.after.unwrap_or_default();
     super::extract::no_nul("after", &after)?;
     let whose = Whose { group, owner };
@@ -196,14 +199,11 @@ mod tests {
     }
 
     fn settings(names: &[&str]) -> Settings {
-        let paused = GroupSettings {
-            paused: true,
-            ..GroupSettings::default()
-        };
-        Settings {
-            groups: names.iter().map(|name| ((*name).to_owned(), paused)).collect(),
-            ..Settings::default()
-        }
+        let mut paused = GroupSettings::default();
+        paused.paused = true;
+        let mut settings = Settings::default();
+        settings.groups = names.iter().map(|name| ((*name).to_owned(), paused)).collect();
+        settings
     }
 
     #[test]

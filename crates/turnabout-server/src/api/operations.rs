@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use turnabout::jobs::{Bulk, List};
 use uuid::Uuid;
@@ -21,8 +22,13 @@ use super::types::{BulkVerb, Code, OperationState, OperationView, Operations, Pr
 /// So many are remembered, and so many run at a time.
 const REMEMBERED: usize = 100;
 const AT_A_TIME: usize = 4;
-/// So many jobs are changed by each step.
-const STEP: u32 = 500;
+/// So many jobs are changed by each step: few, since others wait for the store meanwhile.
+const STEP: u32 = 50;
+/// With a pace, a step may be larger: whoever gives one knows how much is good.
+const PACED: u32 = 500;
+/// Without one, it rests so many times as long as a step took: a tenth of the store's time is enough, and jobs that are restarted
+/// come no faster than the others can bear.
+const REST: u32 = 9;
 /// A store that is out of reach is tried again so often, each time after a pause.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(2);
@@ -123,16 +129,13 @@ pub(super) fn begin(app: &App, caller: &Caller, order: Order) -> Result<Operatio
 async fn run(app: App, caller: Caller, id: Uuid, order: Order, stop: CancellationToken) {
     let begun = app.jobs.insight().moment();
     let mut list = order.list;
-    let portion = order.pace.map_or(STEP, |pace| pace.clamp(1, STEP));
+    let portion = order.pace.map_or(STEP, |pace| pace.clamp(1, PACED));
     let (mut changed, mut skipped, mut tries) = (0, 0, 0);
     let (state, error) = loop {
         if stop.is_cancelled() {
             break (OperationState::Stopped, None);
         }
-        let due = order
-            .pace
-            .map(|pace| Duration::from_secs_f64(f64::from(portion) / f64::from(pace.max(1))));
-        let next = tokio::time::Instant::now() + due.unwrap_or_default();
+        let begin = Instant::now();
         match list.clone().bulk_since(&order.bulk, portion, begun).await {
             Ok(done) => {
                 tries = 0;
@@ -150,14 +153,17 @@ async fn run(app: App, caller: Caller, id: Uuid, order: Order, stop: Cancellatio
             Err(error) if error.is_transient() && tries < TRIES => {
                 tries += 1;
                 tokio::time::sleep(PAUSE).await;
+                continue;
             }
             Err(error) => break (OperationState::Failed, Some(error.to_string())),
         }
-        if due.is_some() {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = tokio::time::sleep_until(next) => {}
-            }
+        let next = match order.pace {
+            Some(pace) => begin + Duration::from_secs_f64(f64::from(portion) / f64::from(pace.max(1))),
+            None => Instant::now() + begin.elapsed() * REST,
+        };
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = tokio::time::sleep_until(next) => {}
         }
     };
     app.operations.update(id, |view| {

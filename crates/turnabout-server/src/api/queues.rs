@@ -104,8 +104,10 @@ async fn look(app: &App) -> Result<BTreeMap<String, QueueView>, Problem> {
     for member in &executors {
         for queue in &member.info.queues {
             of(queue, &|view| {
-                view.executors += 1;
-                view.slots += u64::from(member.info.slots);
+                if !member.draining {
+                    view.executors += 1;
+                    view.slots += u64::from(member.info.slots);
+                }
             });
         }
     }

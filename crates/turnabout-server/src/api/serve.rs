@@ -27,8 +27,10 @@ use super::minting::Minting;
 use super::sampler::{self, Sampler};
 use super::settings::ApiSettings;
 use super::state::{App, Inner};
+use super::sums::{self, Sums};
 use super::{metrics, openapi, prefix, webhooks};
 use crate::auth::{Limit, Limiter};
+use crate::tasks::Resting;
 
 /// A connection says what it wants within this time.
 const HEAD: Duration = Duration::from_secs(10);
@@ -48,6 +50,7 @@ pub(crate) struct Server {
     jobs: Jobs,
     settings: ApiSettings,
     exit: Exit,
+    resting: Resting,
 }
 
 impl Server {
@@ -56,12 +59,19 @@ impl Server {
             jobs: jobs.clone(),
             settings,
             exit: Exit::default(),
+            resting: Resting::default(),
         }
     }
 
     /// Asked when a caller wants the program to end: whoever gives it should then do what a signal would.
     pub(crate) fn exit(mut self, exit: &Exit) -> Self {
         self.exit = exit.clone();
+        self
+    }
+
+    /// The webhooks whose receivers are left alone, which whoever sends their messages knows.
+    pub(crate) fn resting(mut self, resting: &Resting) -> Self {
+        self.resting = resting.clone();
         self
     }
 
@@ -79,7 +89,8 @@ impl Server {
         let listener = TcpListener::bind(address).await.with_context(|| {
             format!("cannot listen on {address}; is another server running? `--{flag}` takes another")
         })?;
-        let app = inner(self.jobs, settings, control, self.exit);
+        let mut app = inner(self.jobs, settings, control, self.exit);
+        app.resting = self.resting;
         Ok(Bound {
             address: listener.local_addr()?,
             listener,
@@ -97,7 +108,7 @@ impl Server {
 }
 
 /// What all handlers share, at the beginning.
-fn inner(jobs: Jobs, settings: ApiSettings, control: Control, exit: Exit) -> Inner {
+pub(super) fn inner(jobs: Jobs, settings: ApiSettings, control: Control, exit: Exit) -> Inner {
     Inner {
         jobs,
         control,
@@ -108,7 +119,8 @@ fn inner(jobs: Jobs, settings: ApiSettings, control: Control, exit: Exit) -> Inn
         minting: Minting::default(),
         settings,
         executor: None,
-        sums: super::sums::Sums::default(),
+        resting: Resting::default(),
+        sums: Sums::default(),
         gauges: Mutex::default(),
         sampler: Sampler::default(),
         operations: super::operations::Running::default(),
@@ -158,6 +170,9 @@ impl Bound {
         if !app.settings.status_only {
             tokio::spawn(webhooks::run(Arc::clone(&app)));
             sampler::start(&app);
+            if app.settings.dashboard {
+                sums::keep_ready(&app);
+            }
         }
         let connections = TaskTracker::new();
         let settings = &app.settings;

@@ -73,6 +73,8 @@ pub(crate) struct ApiSettings {
     pub(crate) nobody: String,
     /// Whether it answers only those who look after the process: of jobs it tells nothing, and nobody else is told.
     pub(crate) status_only: bool,
+    /// Whether it is a part of another program's server, which decides by which names it is called, and when it ends.
+    pub(crate) mounted: bool,
 }
 
 impl Default for ApiSettings {
@@ -110,6 +112,7 @@ impl Default for ApiSettings {
             links: Links::default(),
             nobody: "anyone on this machine".to_owned(),
             status_only: false,
+            mounted: false,
         }
     }
 }

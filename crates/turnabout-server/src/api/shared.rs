@@ -16,19 +16,27 @@ use super::caller::Caller;
 use crate::auth::Rights;
 
 /// What is asked for again and again, and is found in the store.
-const ROUTES: [&str; 7] = [
+const ROUTES: [&str; 13] = [
+    "/api/v1/audit",
     "/api/v1/doctor",
     "/api/v1/executors",
+    "/api/v1/failures",
     "/api/v1/groups",
+    "/api/v1/groups/{group}",
+    "/api/v1/queues",
+    "/api/v1/schedules",
     "/api/v1/shares",
     "/api/v1/summary",
     "/api/v1/tasks",
+    "/api/v1/tasks/{task}",
     "/api/v1/trends",
 ];
-/// What took no longer is found for each reader anew.
+/// What took no longer is found anew for whoever comes after this time, but not for each of those who come within it: what
+/// readers cost the store does not grow with their number.
 const CHEAP: Duration = Duration::from_millis(5);
+const LEAST: Duration = Duration::from_secs(1);
 /// No answer is told again for longer than this, whatever a reader would take.
-const OLDEST: Duration = Duration::from_secs(10);
+const OLDEST: Duration = Duration::from_secs(20);
 /// Longer answers are not kept.
 const LONGEST: u64 = 128 * 1024;
 
@@ -51,7 +59,11 @@ pub(super) async fn share(State(shared): State<Shared>, request: Request, next: 
     };
     // What is told once more may be twice as old.
     let oldest = oldest / 2;
-    let again = Again { cheap: CHEAP, oldest };
+    let again = Again {
+        cheap: CHEAP,
+        least: LEAST.min(oldest),
+        oldest,
+    };
     let answer = shared.get(question, again, async { keep(next.run(request).await).await });
     match answer.await {
         Ok(told) => ([(header::CONTENT_TYPE, told.kind)], told.body).into_response(),

@@ -16,6 +16,7 @@ use super::settings::ApiSettings;
 use super::sums::Sums;
 use super::types::Problem;
 use crate::auth::Limiter;
+use crate::tasks::Resting;
 
 /// Shared by all requests.
 pub(super) type App = Arc<Inner>;
@@ -37,6 +38,8 @@ pub(super) struct Inner {
     pub(super) minting: Minting,
     /// The executor beside this server, if there is one.
     pub(super) executor: Option<Arc<ExecutorHandle>>,
+    /// Webhooks whose receivers are not well, so that their messages wait.
+    pub(super) resting: Resting,
     /// Sums over many jobs, which are not added up for everyone anew.
     pub(super) sums: Sums,
     /// What was last told about the store.

@@ -16,9 +16,9 @@ use super::state::App;
 use super::types::{Problem, Rate, Summary, TaskSummary};
 
 /// Rates are taken over so long.
-const RATE: Duration = Duration::from_mins(1);
+pub(super) const RATE: Duration = Duration::from_mins(1);
 /// Ended jobs are counted if they ended within this time, unless said otherwise.
-const WINDOW: Duration = Duration::from_hours(1);
+pub(super) const WINDOW: Duration = Duration::from_hours(1);
 const MAX_WINDOW: Duration = Duration::from_hours(24);
 /// So many tasks are named.
 const TASKS: usize = 1000;

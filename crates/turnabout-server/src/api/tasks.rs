@@ -1,21 +1,22 @@
 //! Tasks: what executors have made known of them, and what operators set beside that.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use turnabout::State as JobState;
 use turnabout::group::TaskLimits;
 use turnabout::jobs::{Sum, Whose};
 use turnabout::store::audit::Deed;
 use turnabout::store::insight::HeldBy;
 use turnabout::store::overview::Member;
-use turnabout::{State as JobState, TaskSettings};
+use turnabout::task::TaskSettings;
 
 use super::audit;
 use super::caller::Caller;
 use super::extract::{Body, Name};
 use super::state::App;
+use super::summary::WINDOW;
 use super::types::{Code, Limit, Problem, RateLimit, RetentionView, TaskChange, TaskSet, TaskUse, TaskView, Tasks};
 
 /// List tasks
@@ -97,19 +98,10 @@ pub(super) async fn change(
     let published = app.jobs.tasks().await?.iter().any(|known| known.name == task);
     let limits = set.await?;
     tracing::info!(by = caller.name, task, ?limits, "what is set for a task was changed");
-    let told = |limits: TaskLimits| {
-        audit::json(&serde_json::json!({
-            "max_running": limits.max_running,
-            "max_running_each": limits.max_running_each,
-            "rate": limits.rate,
-            "paused": limits.paused,
-            "retention": RetentionView::from(limits.retention),
-        }))
-    };
     let deed = Deed {
         target: Some(format!("task:{task}")),
-        before: told(before),
-        after: told(limits),
+        before: audit::json(&limits_told(before)),
+        after: audit::json(&limits_told(limits)),
         note,
         ..caller.deed("set-task")
     };
@@ -123,6 +115,17 @@ pub(super) async fn change(
         retention: limits.retention.into(),
         published,
     }))
+}
+
+/// What is set for a task, as the audit tells it.
+pub(crate) fn limits_told(limits: TaskLimits) -> serde_json::Value {
+    serde_json::json!({
+        "max_running": limits.max_running,
+        "max_running_each": limits.max_running_each,
+        "rate": limits.rate,
+        "paused": limits.paused,
+        "retention": RetentionView::from(limits.retention),
+    })
 }
 
 /// All that there is to know of tasks.
@@ -142,7 +145,8 @@ impl All {
         let (published, settings, mut sums, executors, held) = tokio::try_join!(
             app.jobs.tasks(),
             app.jobs.settings(),
-            app.task_sums(&everyones, Duration::ZERO),
+            // Also those that have ended, since these sums are kept ready.
+            app.task_sums(&everyones, WINDOW),
             app.jobs.executors(),
             app.jobs.insight().held_by(),
         )?;
@@ -231,10 +235,11 @@ mod tests {
             };
             most.iter().map(one).collect()
         };
-        let limits = |max_running, paused| TaskLimits {
-            max_running,
-            paused,
-            ..TaskLimits::default()
+        let limits = |max_running, paused| {
+            let mut limits = TaskLimits::default();
+            limits.max_running = max_running;
+            limits.paused = paused;
+            limits
         };
         assert_eq!(effective(&uses(&[8, 2]), limits(None, false)), 10);
         assert_eq!(effective(&uses(&[8, 2]), limits(Some(3), false)), 3);

@@ -30,6 +30,9 @@ const REMEMBERED: usize = 50_000;
 const RECENT: SignedDuration = SignedDuration::from_mins(5);
 /// An id may not be further ahead of its time.
 const AHEAD: SignedDuration = SignedDuration::from_hours(12);
+/// What happens within so many milliseconds is stored together, also for several webhooks: a commit for each message would cost
+/// the tenants more than the messages do.
+const TOGETHER: u64 = 250;
 /// After trouble with the store.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -113,13 +116,19 @@ async fn follow(app: App, hook: Webhook, end: CancellationToken) {
             match app.jobs.follow(interest, Some(from)).await {
                 Ok(mut following) => {
                     while let Some(note) = following.next().await {
-                        // We were too slow: what was missed is caught up with.
-                        let resync = note.told.contains(&Told::Resync);
-                        teller.tell(&app.jobs, &note).await;
-                        if resync && from != note.place && from != Position::OLDEST {
-                            return;
+                        let mut notes = vec![note];
+                        let until = tokio::time::Instant::now() + together();
+                        while let Ok(Some(note)) = tokio::time::timeout_at(until, following.next()).await {
+                            notes.push(note);
                         }
-                        from = note.place;
+                        teller.tell(&app.jobs, &notes).await;
+                        for note in notes {
+                            // We were too slow: what was missed is caught up with.
+                            if note.told.contains(&Told::Resync) && from != note.place && from != Position::OLDEST {
+                                return;
+                            }
+                            from = note.place;
+                        }
                     }
                 }
                 Err(error) => tracing::warn!(error = %error.chain(), "cannot follow jobs for a webhook"),
@@ -133,10 +142,14 @@ async fn follow(app: App, hook: Webhook, end: CancellationToken) {
     }
 }
 
+/// Until what has happened is stored: the same moment for all webhooks, so that they share a commit.
+fn together() -> Duration {
+    let now = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
+    Duration::from_millis(TOGETHER - now % TOGETHER)
+}
+
 /// Something to tell.
 struct Event {
-    /// The one that follows from what it tells.
-    first: JobId,
     id: JobId,
     /// The job that it tells of.
     about: JobId,
@@ -165,17 +178,17 @@ struct Teller {
 
 impl Teller {
     /// Makes jobs of what is to be told, and does not give up.
-    async fn tell(&mut self, jobs: &Jobs, note: &Note) {
+    async fn tell(&mut self, jobs: &Jobs, notes: &[Note]) {
+        if self.seen.len() > REMEMBERED {
+            self.seen.clear();
+        }
         let mut news = Vec::new();
-        for told in note.told.iter() {
+        for told in notes.iter().flat_map(|note| note.told.iter()) {
             if let Told::Job(job) = told
                 && !job.task.starts_with(TASK)
             {
                 self.events(job, &mut news);
             }
-        }
-        if self.seen.len() > REMEMBERED {
-            self.seen.clear();
         }
         while !news.is_empty() {
             let messages: Vec<Submission> = news.iter().map(Event::submission).collect();
@@ -183,10 +196,7 @@ impl Teller {
             let mut again = Vec::new();
             for (event, outcome) in news.into_iter().zip(outcomes) {
                 match outcome {
-                    Ok(submitted) => {
-                        self.seen.insert(event.first);
-                        self.count("kept", submitted.new);
-                    }
+                    Ok(submitted) => self.count("kept", submitted.new),
                     Err(error) if error.is_transient() => again.push(event),
                     // Whoever could guess the id has a job of it already, so that nobody would be told.
                     Err(turnabout::Error::Conflict(_)) => again.push(Event {
@@ -211,7 +221,7 @@ impl Teller {
             .increment(one.into());
     }
 
-    fn events(&self, job: &Brief, news: &mut Vec<Event>) {
+    fn events(&mut self, job: &Brief, news: &mut Vec<Event>) {
         let happened = [
             (On::Submitted, Some(job.submitted).filter(|at| *at >= self.since)),
             (On::Stuck, job.due.filter(|_| job.state == State::Stuck)),
@@ -222,7 +232,7 @@ impl Teller {
                 continue;
             };
             let id = self.id(job, on, at);
-            if self.seen.contains(&id) {
+            if !self.seen.insert(id) {
                 continue;
             }
             let payload = json!({
@@ -231,7 +241,6 @@ impl Teller {
                 "job": BriefView::from(job),
             });
             news.push(Event {
-                first: id,
                 id,
                 about: job.id,
                 task: format!("{TASK}{}", self.hook.name),
@@ -317,13 +326,14 @@ mod tests {
         let guessed = teller.id(&brief, On::Submitted, brief.submitted);
         let squatter = jobs.submit_named("pay", json!({})).group("acme").id(guessed);
         assert!(squatter.await.expect("stored").new);
-        teller.tell(&jobs, &note).await;
+        let notes = [note];
+        teller.tell(&jobs, &notes).await;
         let told = async || jobs.list().group(GROUP).await.expect("a list").jobs;
         let subject = format!("submitted {}", brief.id);
         let subjects: Vec<_> = told().await.into_iter().filter_map(|job| job.subject).collect();
         assert_eq!(subjects, [subject]);
         // Once is enough.
-        teller.tell(&jobs, &note).await;
+        teller.tell(&jobs, &notes).await;
         assert_eq!(told().await.len(), 1);
     }
 }

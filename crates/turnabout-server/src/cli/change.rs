@@ -1,6 +1,7 @@
 //! `turnabout cancel`, `restart` and `delete`: of jobs by their ids, or of all that match; `priority` and `edit`.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde_json::value::RawValue;
@@ -10,7 +11,10 @@ use super::client::Client;
 use super::filter::Filter;
 use super::global::Global;
 use super::print;
-use crate::api::types::{BulkOutcome, BulkRequest, BulkVerb, CancelOutcome};
+use crate::api::types::{BulkOutcome, BulkRequest, BulkVerb, CancelOutcome, OperationState};
+
+/// What goes on in the background is looked at so often.
+const LOOK: Duration = Duration::from_millis(500);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Change {
@@ -114,7 +118,7 @@ async fn each(
     Ok(code)
 }
 
-/// Does something to all jobs that match, in as many portions as it takes.
+/// Does something to all jobs that match.
 async fn many(client: &Client, action: BulkVerb, args: &Change) -> anyhow::Result<ExitCode> {
     let request = BulkRequest {
         action,
@@ -138,18 +142,32 @@ async fn many(client: &Client, action: BulkVerb, args: &Change) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sends it in as many portions as it takes.
+/// Sends it. What is too much for one call goes on in the background of the server, where it yields to others, and is waited for.
 async fn send(client: &Client, mut request: BulkRequest) -> anyhow::Result<BulkOutcome> {
     let mut whole = client.bulk(&request).await?;
-    let mut last = whole.clone();
-    // Each goes on where the one before has stopped, so that no job is changed twice.
-    while let Some(next) = last.next.filter(|_| !request.dry_run) {
-        request.filter.before = Some(next);
-        last = client.bulk(&request).await?;
-        whole.matched += last.matched;
-        whole.changed += last.changed;
-        whole.skipped += last.skipped;
-        whole.more = last.more;
+    let Some(next) = whole.next.take().filter(|_| !request.dry_run) else {
+        return Ok(whole);
+    };
+    // It goes on where the call has stopped, so that no job is changed twice.
+    request.filter.before = Some(next);
+    request.background = true;
+    let mut rest = client.begin_bulk(&request).await?;
+    crate::cli::note!(
+        "{} jobs were changed; the others follow in the background, as operation {}, which Ctrl-C does not stop",
+        whole.changed,
+        rest.id
+    );
+    while rest.state == OperationState::Running {
+        tokio::time::sleep(LOOK).await;
+        rest = client.operation(rest.id).await?;
+    }
+    whole.matched += rest.changed + rest.skipped;
+    whole.changed += rest.changed;
+    whole.skipped += rest.skipped;
+    whole.more = false;
+    if rest.state != OperationState::Done {
+        let why = rest.error.unwrap_or_else(|| "it was stopped".to_owned());
+        bail!("{} jobs were changed, others were not: {why}", whole.changed);
     }
     Ok(whole)
 }

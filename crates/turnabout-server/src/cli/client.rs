@@ -20,8 +20,8 @@ use super::events::Events;
 use crate::api::types::{
     Attempts, AuditPage, BatchOutcome, BulkOutcome, BulkRequest, Cancelled, Diagnosis, DrainRequest, DrainView,
     Executors, Explained, Failures, GlobalChange, GlobalView, GroupChange, GroupSet, GroupSummary, Groups, JobPage,
-    JobView, ListQuery, LogView, MintRequest, MintedView, Problem, QueueChange, QueueSet, QueueView, Queues,
-    SetPriority, SharesView, Summary, TaskChange, TaskSet, TaskView, Tasks,
+    JobView, ListQuery, LogView, MintRequest, MintedView, OperationView, Problem, QueueChange, QueueSet, QueueView,
+    Queues, SetPriority, SharesView, Summary, TaskChange, TaskSet, TaskView, Tasks,
 };
 use crate::api::{AuditQuery, FailuresQuery};
 use crate::traces;
@@ -225,6 +225,15 @@ impl Client {
 
     pub(crate) async fn bulk(&self, request: &BulkRequest) -> anyhow::Result<BulkOutcome> {
         self.send_json(Method::POST, "/api/v1/jobs/bulk", request).await
+    }
+
+    /// Does it in the background of the server.
+    pub(crate) async fn begin_bulk(&self, request: &BulkRequest) -> anyhow::Result<OperationView> {
+        self.send_json(Method::POST, "/api/v1/jobs/bulk", request).await
+    }
+
+    pub(crate) async fn operation(&self, id: uuid::Uuid) -> anyhow::Result<OperationView> {
+        self.get(&format!("/api/v1/operations/{id}")).await
     }
 
     pub(crate) async fn mint_token(&self, request: &MintRequest) -> anyhow::Result<MintedView> {

@@ -144,8 +144,7 @@ pub(crate) async fn run(args: Demo) -> anyhow::Result<ExitCode> {
         begun: Instant::now(),
         groups: Mutex::new(tallies),
     });
-    let executor = Executor::new(&jobs)
-        .state(Arc::clone(&board))
+    let executor = Executor::with_state(&jobs, Arc::clone(&board))
         .task(work)
         .slots(args.slots)
         .start()

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use serde::Serialize;
 use turnabout::group::Rate;
 use turnabout::jobs::SetGroup;
 use turnabout::store::audit::Deed;
@@ -13,7 +14,8 @@ use turnabout::{Executor, ExecutorHandle, Jobs, State};
 use super::serve;
 use super::signals::Hangups;
 use super::webhooks::Webhooks;
-use crate::api::{Control, Exit, WEBHOOK_GROUP, Wait, weigh};
+use crate::api::types::{GlobalView, GroupSet, QueueSet};
+use crate::api::{Control, Exit, WEBHOOK_GROUP, Wait, as_json, limits_told, weigh};
 use crate::config::{Config, GroupDefaults, Origin, Running, Sources};
 use crate::tasks;
 
@@ -186,8 +188,7 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
                 "set-group",
                 format!("group:{name}"),
                 Some(name),
-                format!("{before:?}"),
-                format!("{after:?}"),
+                [before, after].map(|set| GroupSet::new(name.clone(), set)),
             )
             .await?;
         }
@@ -236,8 +237,7 @@ pub(super) async fn apply(jobs: &Jobs, new: &Config, former: &Config) -> turnabo
                 "set-task",
                 format!("task:{name}"),
                 None,
-                format!("{before:?}"),
-                format!("{after:?}"),
+                [before, after].map(limits_told),
             )
             .await?;
         }
@@ -273,8 +273,8 @@ async fn apply_to_groups(jobs: &Jobs, new: &Config, former: &Config) -> turnabou
     let before = jobs.settings().await?.defaults;
     let after = set.await?;
     if before != after {
-        let (before, after) = (format!("{before:?}"), format!("{after:?}"));
-        note(jobs, "set-groups", "group-defaults".to_owned(), None, before, after).await?;
+        let told = [before, after].map(|set| GroupSet::new("*".to_owned(), set));
+        note(jobs, "set-groups", "group-defaults".to_owned(), None, told).await?;
     }
     Ok(())
 }
@@ -318,8 +318,8 @@ async fn apply_to_queues(jobs: &Jobs, new: &Config, former: &Config) -> turnabou
         let before = jobs.settings().await?.queue(name);
         let after = set.await?;
         if before != after {
-            let (before, after) = (format!("{before:?}"), format!("{after:?}"));
-            note(jobs, "set-queue", format!("queue:{name}"), None, before, after).await?;
+            let told = [before, after].map(|set| QueueSet::new(name.clone(), set));
+            note(jobs, "set-queue", format!("queue:{name}"), None, told).await?;
         }
     }
     Ok(())
@@ -350,8 +350,8 @@ async fn apply_to_all(jobs: &Jobs, new: &Config, former: &Config) -> turnabout::
     let before = jobs.settings().await?.global;
     let after = set.await?;
     if before != after {
-        let (before, after) = (format!("{before:?}"), format!("{after:?}"));
-        note(jobs, "set-global", "settings".to_owned(), None, before, after).await?;
+        let told = [before, after].map(GlobalView::from);
+        note(jobs, "set-global", "settings".to_owned(), None, told).await?;
     }
     Ok(())
 }
@@ -362,17 +362,17 @@ async fn note(
     action: &str,
     target: String,
     group: Option<&str>,
-    before: String,
-    after: String,
+    told: [impl Serialize; 2],
 ) -> turnabout::Result<()> {
+    let [before, after] = told.map(|set| as_json(&set));
     let deed = Deed {
         by: "the configuration file".to_owned(),
         role: "configuration".to_owned(),
         action: action.to_owned(),
         target: Some(target),
         group: group.map(ToOwned::to_owned),
-        before: Some(before),
-        after: Some(after),
+        before,
+        after,
         ..Deed::default()
     };
     jobs.audit().add(deed).await

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use turnabout::{Executor, ExecutorHandle, Jobs, LogLimits};
+use turnabout::log::LogLimits;
+use turnabout::{Executor, ExecutorHandle, Jobs};
 
 use super::files;
 use super::global::{self, Global};
@@ -206,14 +207,17 @@ async fn start(config: &Config, args: &Serve) -> anyhow::Result<Parts> {
                 ..settings
             });
     }
+    let webhooks = Webhooks::default();
     let mut api = match settings {
-        Some(settings) => Some(Server::new(&jobs, settings).exit(&exit).bind().await?),
+        Some(settings) => {
+            let server = Server::new(&jobs, settings).exit(&exit);
+            Some(server.resting(&webhooks.resting).bind().await?)
+        }
         None => None,
     };
     // Nothing could be refused any more: an address that is in use, for example.
     reload::apply(&jobs, config, &Config::default()).await?;
     let mut handle = None;
-    let webhooks = Webhooks::default();
     if !args.no_executor {
         let executor = Arc::new(executor(&jobs, config)?.start().await?);
         webhooks.serve(&jobs, config, &executor.health().name).await?;
@@ -260,15 +264,15 @@ pub(super) fn plain(jobs: &Jobs, config: &Config) -> Executor {
 /// An executor as the configuration says.
 fn executor(jobs: &Jobs, config: &Config) -> anyhow::Result<Executor> {
     let settings = &config.executor;
+    let mut limits = LogLimits::default();
+    limits.buffer = settings.log_buffer_size as usize;
+    limits.line = settings.log_line_length as usize;
+    limits.job = settings.log_lines as usize;
     let mut executor = plain(jobs, config)
         .queues(&settings.queues)
         .scheme(&settings.counting_scheme.0)
         .fairness(settings.fairness)
-        .log_limits(LogLimits {
-            buffer: settings.log_buffer_size as usize,
-            line: settings.log_line_length as usize,
-            job: settings.log_lines as usize,
-        });
+        .log_limits(limits);
     if let Some(slots) = settings.pool_size {
         executor = executor.slots(slots);
     }

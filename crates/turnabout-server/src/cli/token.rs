@@ -72,7 +72,7 @@ async fn mint(global: &Global, args: Mint) -> anyhow::Result<ExitCode> {
         print::out(&print::json(&minted)?)?;
     } else {
         print::out(&minted.token)?;
-        eprintln!("It is valid until {}.", minted.expires);
+        crate::cli::note!("It is valid until {}.", minted.expires);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,17 +7,28 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::sync::Mutex;
+use tokio::task::JoinSet;
 use turnabout::{Executor, ExecutorHandle, Jobs};
 
 use super::serve;
 use crate::api::WEBHOOK_TASK;
 use crate::config::Config;
-use crate::tasks;
+use crate::tasks::{self, Circuit, Resting};
 
 /// The executors of webhooks, by the webhook's name.
 #[derive(Clone, Default)]
 pub(super) struct Webhooks {
-    all: Arc<Mutex<BTreeMap<String, ExecutorHandle>>>,
+    all: Arc<Mutex<BTreeMap<String, Sender>>>,
+    /// Those whose receivers are not well.
+    pub(super) resting: Resting,
+}
+
+/// What sends messages to one receiver.
+struct Sender {
+    executor: Arc<ExecutorHandle>,
+    circuit: Arc<Circuit>,
+    /// Rules the executor; ends when it is dropped.
+    _ruling: JoinSet<()>,
 }
 
 impl Webhooks {
@@ -25,16 +36,28 @@ impl Webhooks {
     pub(super) async fn serve(&self, jobs: &Jobs, config: &Config, beside: &str) -> anyhow::Result<()> {
         let mut all = self.all.lock().await;
         for (name, hook) in &config.webhooks {
-            let known = tasks::add_webhook(serve::plain(jobs, config), config, name, hook)?;
-            if let Some(running) = all.get(name) {
-                running.replace_tasks(known).await?;
+            let running = all.get(name);
+            let circuit = running.map_or_else(Arc::default, |running| Arc::clone(&running.circuit));
+            let known = tasks::add_webhook(serve::plain(jobs, config), config, (name, hook), &circuit)?;
+            if let Some(running) = running {
+                running.executor.replace_tasks(known).await?;
             } else {
                 let queue = format!("{WEBHOOK_TASK}{name}");
                 let executor = known
                     .name(format!("{beside}/{queue}"))
                     .queues(&[queue])
                     .slots(hook.max_running);
-                all.insert(name.clone(), executor.start().await?);
+                let executor = Arc::new(executor.start().await?);
+                let mut ruling = JoinSet::new();
+                let (ruler, ruled) = (Arc::clone(&circuit), Arc::clone(&executor));
+                let (webhook, resting) = (name.clone(), self.resting.clone());
+                ruling.spawn(async move { ruler.rule(&webhook, &ruled, &resting).await });
+                let sender = Sender {
+                    executor,
+                    circuit,
+                    _ruling: ruling,
+                };
+                all.insert(name.clone(), sender);
             }
         }
         let gone: Vec<String> = all
@@ -43,9 +66,10 @@ impl Webhooks {
             .cloned()
             .collect();
         for name in gone {
-            if let Some(executor) = all.remove(&name) {
+            self.resting.set(&name, false);
+            if let Some(sender) = all.remove(&name) {
                 // What is on its way may arrive; nobody waits for it.
-                tokio::spawn(async move { executor.shutdown(Duration::from_secs(30)).await });
+                tokio::spawn(async move { sender.executor.shutdown(Duration::from_secs(30)).await });
             }
         }
         Ok(())
@@ -54,7 +78,12 @@ impl Webhooks {
     /// Whether all of them could be given what the configuration says.
     pub(super) fn check(jobs: &Jobs, config: &Config) -> anyhow::Result<()> {
         for (name, hook) in &config.webhooks {
-            drop(tasks::add_webhook(Executor::new(jobs), config, name, hook)?);
+            drop(tasks::add_webhook(
+                Executor::new(jobs),
+                config,
+                (name, hook),
+                &Arc::default(),
+            )?);
         }
         Ok(())
     }
@@ -63,7 +92,7 @@ impl Webhooks {
         let all = std::mem::take(&mut *self.all.lock().await);
         join_all(
             all.into_values()
-                .map(|executor| async move { executor.shutdown(deadline).await }),
+                .map(|sender| async move { sender.executor.shutdown(deadline).await }),
         )
         .await;
     }

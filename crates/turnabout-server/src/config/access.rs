@@ -53,10 +53,11 @@ impl Config {
             heartbeat: api.heartbeat,
             shutdown: api.shutdown,
             dashboard: api.dashboard,
-            prefix: prefix(api)?,
+            prefix: prefix(api.prefix.as_deref().unwrap_or_default())?,
             links: links(&self.links)?,
             nobody: ApiSettings::default().nobody,
             status_only: false,
+            mounted: false,
         })
     }
 }
@@ -88,8 +89,8 @@ pub(super) fn tls(api: &Api) -> anyhow::Result<Option<TlsFiles>> {
 }
 
 /// What a proxy leaves before all paths: as it is put before one.
-pub(super) fn prefix(api: &Api) -> anyhow::Result<String> {
-    let prefix = api.prefix.as_deref().unwrap_or_default().trim_end_matches('/');
+pub(crate) fn prefix(text: &str) -> anyhow::Result<String> {
+    let prefix = text.trim_end_matches('/');
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '~');
     anyhow::ensure!(
         prefix.is_empty() || (prefix.starts_with('/') && !prefix.contains("//") && prefix.chars().all(plain)),

@@ -37,7 +37,7 @@ pub(super) fn check(config: &Config, troubles: &mut Vec<Trouble>) {
     if config.store.connections == 0 {
         complain("connections", "at least one connection is needed".to_owned());
     }
-    if let Err(error) = super::access::prefix(&config.api) {
+    if let Err(error) = super::access::prefix(config.api.prefix.as_deref().unwrap_or_default()) {
         complain("api.prefix", error.to_string());
     }
     if let Err(error) = super::access::signing(&config.api) {

@@ -145,7 +145,7 @@ impl Written for Rate {
 
 impl Written for Scheme {
     fn from_text(text: &str) -> Result<Self, String> {
-        match text.parse::<turnabout::Scheme>() {
+        match text.parse::<turnabout::turn::Scheme>() {
             Ok(_) => Ok(Self(text.to_owned())),
             Err(error) => Err(error.to_string()),
         }

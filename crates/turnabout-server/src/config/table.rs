@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use turnabout::group::Rate;
-use turnabout::{Fairness, Missed, Overlap, Priority};
+use turnabout::schedule::{Missed, Overlap};
+use turnabout::{Fairness, Priority};
 
 use super::kinds::{
     ExitCodes, Hashes, JwtSigned, LogFormat, Migrate, ResultFrom, Running, Scheme, Secret, Secrets, Size, Statuses,
@@ -213,7 +214,8 @@ section! {
     /// A webhook: an address that is told what becomes of jobs, by POST, signed (Turnabout-Signature, HMAC-SHA256). Each
     /// event is a job of its own, of the task `webhook:NAME` in the group `webhooks` (which is the server's: no token can
     /// be for it), and is retried like any other. Messages have slots of their own for each receiver: one that hangs delays
-    /// nobody's jobs, and no other receiver's messages.
+    /// nobody's jobs, and no other receiver's messages. After five in a row that did not arrive, one at a time is tried, at
+    /// least every minute, until one arrives; the others wait meanwhile.
     Webhook {
         /// The address.
         url: String = String::new(), like "\"https://app.example.org/turnabout\"", live true;

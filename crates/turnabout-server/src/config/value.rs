@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toml::de::DeValue;
-use turnabout::{Fairness, Missed, Overlap, Priority};
+use turnabout::schedule::{Missed, Overlap};
+use turnabout::{Fairness, Priority};
 
 /// A value as someone gave it.
 #[derive(Clone, Copy, Debug)]

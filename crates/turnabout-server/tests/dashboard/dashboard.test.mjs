@@ -251,7 +251,7 @@ on("whoever may only look sees everything and is offered nothing to change", { s
   await page.getByLabel("Token").fill(VIEWER);
   await press(page, "Sign in");
   await page.locator(".verdict").waitFor();
-  for (const hash of ["#/", "#/jobs", `#/jobs/${id}`, "#/fairness", "#/groups/acme", "#/tasks/sleep", "#/executors", "#/failures", "#/schedules", "#/queues"]) {
+  for (const hash of ["#/", "#/jobs", `#/jobs/${id}`, "#/fairness", "#/groups", "#/groups/acme", "#/tasks", "#/tasks/sleep", "#/executors", "#/audit", "#/failures", "#/schedules", "#/queues"]) {
     await go(page, hash);
     await page.locator("main .skeleton").waitFor({ state: "hidden" });
     const offers = await page.getByRole("button", { name: /^(Cancel|Restart|Delete|Pause|Resume|Drain|Set |Run now|Run a|Submit|Try)/ }).count();
@@ -296,6 +296,39 @@ on("a task is paused and resumed, and limited", {}, async (page) => {
   await page.getByLabel("Jobs that run at a time").fill("3");
   await answer(page, "Set it");
   await says(page, "at most 3");
+});
+
+on("a task's page tells jobs, items, their rate and failures by state and priority", {}, async (page) => {
+  await open.call("PATCH", "groups/counted", { paused: true });
+  const one = (priority, items, group) => ({ task: "sleep", args: { seconds: 0 }, priority, items, group });
+  const [, , done] = await open.submit(one("high", 3, "counted"), one("high", 4, "counted"), one("low", 120, "test"));
+  await open.reaches(done, "success");
+  await visit(page, "#/tasks/sleep");
+  const cells = (name) => page.getByRole("row", { name }).first().locator("td").allInnerTexts();
+  const waiting = page.getByRole("row", { name: /waiting high/ });
+  await waiting.waitFor();
+  assert.deepEqual((await cells(/waiting high/)).slice(1, 7), ["high", "2", "7", "3.5", "–", "0"]);
+  await page.getByRole("row", { name: /success low/ }).waitFor();
+  assert.deepEqual((await cells(/success low/)).slice(1, 7), ["low", "1", "120", "120.0", "2.0", "0"]);
+  await go(page, "#/tasks");
+  await page.getByRole("row", { name: /^sleep/ }).waitFor();
+  for (const job of (await open.call("GET", "jobs?group=counted&state=waiting")).jobs) await open.call("POST", `jobs/${job.id}/cancel`);
+});
+
+on("a queue is paused with a note, and resumed", {}, async (page) => {
+  await visit(page, "#/queues");
+  const row = page.getByRole("row", { name: /^default/ });
+  await row.getByRole("button", { name: "Pause …" }).click();
+  await page.getByLabel("Why").fill("the disk is full");
+  await answer(page, "Pause default");
+  await row.locator(".mark", { hasText: "paused" }).waitFor();
+  const [id] = await open.submit({ task: "sleep", args: { seconds: 0 }, group: "patient" });
+  await go(page, `#/jobs/${id}`);
+  await page.locator(".reasons").getByText("queue paused").waitFor();
+  await go(page, "#/queues");
+  await row.getByRole("button", { name: "Resume" }).click();
+  await says(page, "default is resumed.");
+  await open.reaches(id, "success");
 });
 
 on("an executor is drained, and takes jobs again", {}, async (page) => {

@@ -293,7 +293,7 @@ pub(crate) fn a_submit_returns_a_token_for_its_job(place: &Place) {
     acme.post("/api/v1/jobs", &long).problem(400, "invalid");
 }
 
-pub(crate) fn a_task_says_what_is_public_and_how_its_errors_are_told(place: &Place) {
+pub(crate) fn d45_d46_a_task_says_what_is_public_and_how_its_errors_are_told(place: &Place) {
     place.configure(
         "[tasks.convert]\ncommand = [\"sh\", \"-c\", \"echo '::error no-pages The file has no pages.'; exit 3\"]\n\
          permanent-codes = [3]\npublic = [\"file\", \"pages\"]\nstatuses = { no-pages = 422 }\n\

@@ -12,7 +12,10 @@ use crate::place::Place;
 
 /// A receiver that fails the first time. What it was sent: head and body.
 pub(crate) fn receiver() -> (String, Receiver<(String, String)>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    receiver_on(TcpListener::bind("127.0.0.1:0").expect("a port"))
+}
+
+pub(crate) fn receiver_on(listener: TcpListener) -> (String, Receiver<(String, String)>) {
     let address = listener.local_addr().expect("its address").to_string();
     let (sender, receiver) = channel();
     std::thread::spawn(move || {

@@ -140,11 +140,13 @@ impl<'a> Claimer<'a> {
         hand.low_water.store(self.pace.low_water(), Relaxed);
         // In this order, in which a job on its way from the queue into a slot is not overlooked.
         let (queued, running) = (hand.queued(), hand.running());
-        self.pace.want(Load {
+        let used = life.plan.used.load(Relaxed);
+        let want = self.pace.want(Load {
             slots: life.seated.load(Relaxed),
             running,
             queued,
-        })
+        });
+        want.min(used.saturating_sub(queued + running))
     }
 
     async fn take(&mut self, want: usize) -> Result<Look, Error> {

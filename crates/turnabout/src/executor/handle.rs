@@ -193,6 +193,18 @@ impl ExecutorHandle {
         self.control.life().ready.notify_one();
     }
 
+    /// Uses no more than so many of its slots from now on; `None`: all of them. With 0 it takes no more jobs. What it has in
+    /// hand goes on.
+    ///
+    /// For work that does harm or is in vain while something else is not well: a server that all its jobs call, for example.
+    pub fn use_slots(&self, slots: impl Into<Option<usize>>) {
+        let life = self.control.life();
+        life.plan.used.store(slots.into().unwrap_or(usize::MAX), Relaxed);
+        life.hand.room.notify_one();
+        // One that stands by wants as many as it could have used before.
+        life.ready.notify_one();
+    }
+
     /// The jobs that it has in hand, running or about to.
     pub fn held(&self) -> Vec<crate::JobId> {
         let life = self.control.life();
@@ -221,7 +233,8 @@ impl ExecutorHandle {
     /// began. On an error everything stays as it was.
     ///
     /// ```
-    /// # use turnabout::{Context, Executor, ExecutorHandle, Jobs, TaskResult, TaskSettings};
+    /// # use turnabout::task::TaskSettings;
+    /// # use turnabout::{Context, Executor, ExecutorHandle, Jobs, TaskResult};
     /// async fn echo(_: Context, args: serde_json::Value) -> TaskResult<serde_json::Value> {
     ///     Ok(args)
     /// }

@@ -36,7 +36,7 @@ pub(super) async fn settle_in(plan: &mut Plan) -> Result<Option<Box<dyn IdLock>>
                 }
             }
             // Whoever is registered may be alive.
-            Occupied::Untold if named(&*store, &plan.name).await?.is_empty() => return Ok(None),
+            Occupied::Untold if store.named(&plan.name).await?.is_empty() => return Ok(None),
             Occupied::Taken { .. } | Occupied::Untold => {}
         }
     }
@@ -61,7 +61,7 @@ async fn persist(store: &dyn Store, id: &str, lease: Duration) -> Result<Option<
             Occupied::Taken { certain: false } => false,
             Occupied::Untold => true,
         };
-        let registered = named(store, id).await?;
+        let registered = store.named(id).await?;
         let Some(silent) = watch.look(&registered, Instant::now()) else {
             return Err(taken());
         };
@@ -104,14 +104,14 @@ impl Watch {
 
 /// Gives back what former owners of our id left in hand. `false`: one of them lives after all.
 async fn take_back(store: &dyn Store, id: &str, certain: bool) -> Result<bool> {
-    let former = named(store, id).await?;
+    let former = store.named(id).await?;
     if former.is_empty() {
         return Ok(true);
     }
     let begun = Instant::now();
     while !certain && begun.elapsed() < OBJECTION {
         tokio::time::sleep(LOOK).await;
-        let now = named(store, id).await?;
+        let now = store.named(id).await?;
         // Its heartbeat has moved on, or it has registered anew.
         let lives = |one: &ExecutorInfo| {
             former
@@ -132,25 +132,20 @@ async fn take_back(store: &dyn Store, id: &str, certain: bool) -> Result<bool> {
 
 /// Whether someone else is registered under our id. `former` are our own registrations.
 pub(super) async fn is_taken_over(plan: &Plan, former: &[Uuid]) -> Result<bool> {
-    let living = named(&**plan.jobs.store(), &plan.name).await?;
+    let living = plan.jobs.store().named(&plan.name).await?;
     Ok(living.iter().any(|one| !former.contains(&one.incarnation)))
 }
 
 /// Ends former registrations of ours, of which nothing runs any longer: their jobs come back at once.
 pub(super) async fn reap_former(plan: &Plan, former: &[Uuid]) -> Result<()> {
     let store = plan.jobs.store();
-    for one in named(&**store, &plan.name).await? {
+    for one in store.named(&plan.name).await? {
         if former.contains(&one.incarnation) {
             store.reap(one.incarnation, one.beat).await?;
             crate::meter::executor_lost();
         }
     }
     Ok(())
-}
-
-async fn named(store: &dyn Store, id: &str) -> Result<Vec<ExecutorInfo>> {
-    let all = store.executors().await?.into_iter().map(|one| one.info);
-    Ok(all.filter(|one| one.name == id).collect())
 }
 
 #[cfg(test)]

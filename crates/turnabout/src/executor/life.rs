@@ -142,7 +142,8 @@ impl Life {
         let life = Arc::downgrade(self);
         let held = move |of: &Cap| life.upgrade().map_or(0, |life| life.hand.unended(of));
         let [free, slots] = [free, slots].map(|slots| u32::try_from(slots).unwrap_or(u32::MAX));
-        Here::new(held, free, slots)
+        // Where the clock stands still, so does the disk.
+        Here::new(held, free, slots).late(matches!(self.store.clock(), Clock::System))
     }
 
     /// How long this life has lasted, by the clock that counts.

@@ -1,5 +1,6 @@
 //! How an executor is meant to behave: what its builder gathered, checked.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -56,10 +57,6 @@ impl Default for Options {
 }
 
 impl Options {
-    pub(super) fn mistake(&mut self, what: &'static str, why: &str) {
-        self.mistaken(Error::invalid(what, why));
-    }
-
     /// Keeps the first mistake until the executor starts, so that the builder reads in one piece.
     pub(super) fn mistaken(&mut self, error: Error) {
         self.mistake.get_or_insert(error);
@@ -120,6 +117,8 @@ pub(super) struct Plan {
     pub(super) log_limits: LogLimits,
     /// As many as there are slots, for the slots of all lives: a handler of an earlier life keeps its seat until it is gone.
     pub(super) seats: Arc<Semaphore>,
+    /// So many slots are used at present, if there are more.
+    pub(super) used: AtomicUsize,
     /// Whether an operator wants this executor to end.
     pub(super) dismissed: watch::Sender<bool>,
 }
@@ -151,6 +150,7 @@ impl Plan {
             grace: options.grace,
             hook_limit: options.hook_limit,
             log_limits: options.log_limits,
+            used: AtomicUsize::new(usize::MAX),
             dismissed: watch::Sender::new(false),
         })
     }

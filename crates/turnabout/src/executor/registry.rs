@@ -237,10 +237,6 @@ impl Registry {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.tasks.is_empty() && self.beside.is_empty()
-    }
-
     pub(super) fn get(&self, task: &str) -> Option<&Known> {
         self.tasks.get(task)
     }

@@ -141,8 +141,7 @@ async fn becomes(jobs: &Jobs, id: JobId, right: impl Fn(&Job) -> bool) -> Job {
 
 /// Starts an executor of [`Play`] with short leases and no grace.
 async fn player(jobs: &Jobs, stage: Stage, slots: u32) -> ExecutorHandle {
-    let executor = Executor::new(jobs)
-        .state(stage)
+    let executor = Executor::with_state(jobs, stage)
         .task(play)
         .slots(slots)
         .grace(Duration::from_millis(100));

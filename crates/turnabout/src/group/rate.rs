@@ -28,6 +28,8 @@ pub struct Rate {
 /// The letters of periods, and their seconds, the longest first.
 const PERIODS: [(&str, u32); 4] = [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)];
 const SECOND: i128 = 1_000_000_000;
+/// Jobs start so much later than they are counted, at the most: a claim is counted when it is made, and kept by the disk after that.
+const LATE: i128 = SECOND / 10;
 /// No period is longer.
 const LONGEST: u32 = 365 * 86_400;
 /// An empty bucket is full again within so many years.
@@ -92,28 +94,43 @@ impl Rate {
         self.interval() * i128::from(self.burst)
     }
 
+    /// How much later than they are counted jobs may start without a second that has too many. A bucket without room for that
+    /// would not let the whole rate through.
+    fn leeway(self) -> i128 {
+        LATE.min(self.depth() - self.interval())
+    }
+
     /// Whether an empty bucket would be full sooner. A rate that was changed, or a clock that was set back, may have left such a
     /// moment behind; whoever finds it writes down what [`Rate::after`] says, and from then on tokens come back.
     pub(crate) fn is_beyond(self, full: i64, now: i64) -> bool {
-        i128::from(full) > i128::from(now) + self.depth()
+        i128::from(full) > i128::from(now) + self.depth() + self.leeway()
     }
 
     /// When the bucket will be full, as far as that can be.
     fn full_at(self, full: i64, now: i64) -> i128 {
-        let now = i128::from(now);
-        i128::from(full).clamp(now, now + self.depth())
+        if self.is_beyond(full, now) {
+            return i128::from(now) + self.depth();
+        }
+        i128::from(full.max(now))
     }
 
     /// How many jobs may start now, if the bucket will be full at that moment.
     pub(crate) fn tokens(self, full: i64, now: i64) -> u32 {
         let missing = self.full_at(full, now) - i128::from(now);
-        u32::try_from((self.depth() - missing) / self.interval()).unwrap_or(u32::MAX)
+        u32::try_from((self.depth() - missing).max(0) / self.interval()).unwrap_or(u32::MAX)
     }
 
     /// When the bucket will be full after so many jobs have started now.
     pub(crate) fn after(self, full: i64, now: i64, jobs: u32) -> i64 {
         let full = self.full_at(full, now) + i128::from(jobs) * self.interval();
         i64::try_from(full).unwrap_or(i64::MAX)
+    }
+
+    /// The same, if the jobs start a while after this moment, at which they are counted. A bucket that is full by then stays full
+    /// until they have started: what came back meanwhile would be there for others beside them.
+    pub(crate) fn after_late(self, full: i64, now: i64, jobs: u32, late: bool) -> i64 {
+        let start = i128::from(now) + if late && jobs > 0 { self.leeway() } else { 0 };
+        self.after(full.max(i64::try_from(start).unwrap_or(i64::MAX)), now, jobs)
     }
 
     /// How long until a job may start. Zero: one may now.
@@ -263,6 +280,33 @@ mod tests {
     }
 
     #[test]
+    fn no_more_begin_than_the_rate_allows_though_they_begin_later_than_they_are_counted() {
+        for seed in 0..200 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let rate =
+                Rate::new(random.u32(10..2000), Duration::from_secs(1), Some(random.u32(1..50))).expect("a rate");
+            let (mut full, mut now) = (0, 0);
+            let mut begun: Vec<i64> = Vec::new();
+            for _ in 0..300 {
+                let wait = rate.wait(full, now).as_nanos() as i64;
+                now += wait + random.i64(0..=1) * random.i64(0..=200_000_000);
+                let taken = random.u32(0..=rate.tokens(full, now));
+                full = rate.after_late(full, now, taken, true);
+                assert!(!rate.is_beyond(full, now), "seed {seed}");
+                begun.extend((0..taken).map(|_| now + random.i64(0..=rate.leeway() as i64)));
+            }
+            begun.sort_unstable();
+            for (at, first) in begun.iter().enumerate() {
+                for (count, last) in (1i128..).zip(&begun[at..]) {
+                    let passed = i128::from(last - first);
+                    let most = i128::from(rate.burst) + passed * i128::from(rate.jobs) / SECOND;
+                    assert!(count <= most, "seed {seed}, {rate}: {count} within {passed} ns");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn over_any_time_no_more_start_than_the_rate_and_the_burst_allow() {
         for seed in 0..200 {
             let mut random = fastrand::Rng::with_seed(seed);
@@ -307,7 +351,7 @@ mod tests {
             for _ in 0..jobs {
                 now += rate.wait(full, now).as_nanos() as i64;
                 assert!(rate.tokens(full, now) >= 1, "{text}");
-                full = rate.after(full, now, 1);
+                full = rate.after_late(full, now, 1, true);
             }
             let least = i64::from(jobs - rate.burst as i32 - 1) * rate.interval() as i64;
             assert!(

@@ -34,6 +34,7 @@ pub struct List {
 
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Page {
     /// The jobs, newest first.
     pub jobs: Vec<Job>,

@@ -37,6 +37,7 @@ pub struct Logs {
 
 /// One page of a job's log.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct LogPage {
     /// The lines, oldest first.
     pub lines: Vec<Line>,

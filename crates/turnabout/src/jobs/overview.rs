@@ -34,12 +34,14 @@ impl Jobs {
     }
 
     /// The keys by which servers of this store sign what they hand out, newest first.
+    #[doc(hidden)]
     pub async fn signing_keys(&self) -> Result<Vec<SigningKey>> {
         self.store().keys().await
     }
 
     /// Forgets the signing keys that are as old as `forget` or older, adds this one if none is younger than `renew`, and
     /// returns those that there are then. With two zeros whatever was signed before counts no longer.
+    #[doc(hidden)]
     pub async fn renew_signing_keys(
         &self,
         secret: &[u8],

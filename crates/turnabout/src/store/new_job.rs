@@ -60,6 +60,7 @@ pub enum MaxUnfinished {
 
 /// What became of a submit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Submitted {
     /// The job: the new one, or the one that had the id or the unique key already.
     pub id: JobId,

@@ -191,6 +191,7 @@ impl Filter {
 
 /// How many jobs, by state: for operators, and for tests that wait until all is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counts {
     /// Waiting and ready.
     pub ready: u64,
@@ -351,6 +352,12 @@ impl std::fmt::Debug for SigningKey {
 pub trait Overview {
     /// All registered executors, by name.
     async fn executors(&self) -> Result<Vec<Member>>;
+
+    /// The executors of this name. What they hold is not counted, so that any number of executors can come at a time.
+    async fn named(&self, name: &str) -> Result<Vec<ExecutorInfo>> {
+        let all = self.executors().await?.into_iter().map(|one| one.info);
+        Ok(all.filter(|one| one.name == name).collect())
+    }
 
     /// Notes that an executor is to take no more jobs, or that it may again; its next heartbeat tells it. Says whether there
     /// is such an executor.

@@ -3,15 +3,16 @@
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result, panic_message};
 use crate::hook::{LIMIT, guard};
-use crate::job::{JobId, Meta};
+use crate::job::{JobId, Meta, Priority};
 use crate::jobs::Jobs;
-use crate::store::Submitted;
+use crate::store::{MaxUnfinished, Submitted};
 use crate::task::{Args, BoxError, Refused, Task};
 
 /// The surroundings of a job that is being prepared, see [`Task::prepare`].
@@ -109,6 +110,44 @@ impl<T: Task> Typed for T {
 
     fn after_submit<'a>(&'a self, job: JobId, jobs: &'a Jobs) -> BoxFuture<'a, Result<(), BoxError>> {
         Box::pin(Task::after_submit(self, job, jobs))
+    }
+}
+
+/// What a task's type says of the jobs that are submitted by it.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    pub(super) name: &'static str,
+    pub(super) queue: &'static str,
+    pub(super) priority: Priority,
+    pub(super) expires: Option<Duration>,
+    pub(super) max_unfinished: MaxUnfinished,
+    /// Arguments that came as text.
+    pub(super) read: fn(&str) -> Result<Box<dyn Typed>>,
+}
+
+impl Known {
+    pub(crate) fn of<T: Task>() -> Self {
+        Self {
+            name: T::NAME,
+            queue: T::QUEUE,
+            priority: T::PRIORITY,
+            expires: T::EXPIRES,
+            max_unfinished: T::MAX_UNFINISHED.map_or(MaxUnfinished::Any, MaxUnfinished::AtMost),
+            read: read::<T>,
+        }
+    }
+}
+
+fn read<T: Task>(args: &str) -> Result<Box<dyn Typed>> {
+    let refused = |why: String| Error::Refused {
+        code: "refused".to_owned(),
+        status: None,
+        message: format!("the arguments are none of the task `{}`: {why}", T::NAME),
+    };
+    match catch_unwind(|| T::decode(&Args::stored(args))) {
+        Ok(Ok(task)) => Ok(Box::new(task)),
+        Ok(Err(error)) => Err(refused(error.to_string())),
+        Err(panic) => Err(refused(format!("its task panicked: {}", panic_message(&*panic)))),
     }
 }
 

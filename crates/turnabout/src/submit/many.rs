@@ -1,6 +1,7 @@
 //! Many jobs at once: prepared and handed to the store in portions, and while those are on their way the next is prepared.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -23,8 +24,38 @@ const LARGEST_PORTION: usize = 8_000;
 /// So many portions are on their way at a time.
 const UNDER_WAY: usize = 2;
 
+/// What became of many jobs, see [`Jobs::submit_all`]: one outcome for each, in their order. A refused job does not touch the
+/// others, so each outcome is to be looked at: one by one, or by [`all`](Self::all).
+#[derive(Debug)]
+#[must_use = "jobs may have been refused: use `.all()?`, or look at each outcome"]
+pub struct ManySubmitted(Vec<Result<Submitted>>);
+
+impl ManySubmitted {
+    /// All jobs, or the error of the first one that was refused. The others are stored nevertheless.
+    pub fn all(self) -> Result<Vec<Submitted>> {
+        self.0.into_iter().collect()
+    }
+}
+
+impl Deref for ManySubmitted {
+    type Target = [Result<Submitted>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl IntoIterator for ManySubmitted {
+    type Item = Result<Submitted>;
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 /// Stores many jobs; one outcome for each, in their order.
-pub(crate) async fn submit_all(jobs: &Jobs, submissions: Vec<Submission>) -> Vec<Result<Submitted>> {
+pub(crate) async fn submit_all(jobs: &Jobs, submissions: Vec<Submission>) -> ManySubmitted {
     let mut many = Many::new(jobs, submissions.len());
     for (at, submission) in submissions.into_iter().enumerate() {
         match jobs.accept(submission).await {
@@ -37,7 +68,7 @@ pub(crate) async fn submit_all(jobs: &Jobs, submissions: Vec<Submission>) -> Vec
             Err(error) => many.outcomes[at] = Some(Err(error)),
         }
     }
-    many.finish().await
+    ManySubmitted(many.finish().await)
 }
 
 /// What a store says of a portion.

@@ -14,7 +14,8 @@ use super::error::BoxError;
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
-/// use turnabout::{Args, BoxError, Task};
+/// use turnabout::task::{Args, BoxError};
+/// use turnabout::Task;
 ///
 /// #[derive(Serialize, Deserialize)]
 /// struct Thumbnail { pixels: Vec<u8> }

@@ -66,6 +66,11 @@ impl TaskError {
         }
     }
 
+    /// Whether trying again is useless.
+    pub fn is_permanent(&self) -> bool {
+        self.verdict == Verdict::Permanent
+    }
+
     /// What people are told about it: a stable code, and a sentence. Goes before the task's mapping
     /// ([`Executor::describe_error`](crate::Executor::describe_error)).
     pub fn described(mut self, code: impl Into<String>, message: impl Into<String>) -> Self {

@@ -15,6 +15,7 @@ pub struct Here {
     held: Option<Arc<Count>>,
     free: Option<u32>,
     slots: Option<u32>,
+    late: bool,
 }
 
 impl Here {
@@ -25,10 +26,20 @@ impl Here {
             held: Some(Arc::new(held)),
             free: Some(free),
             slots: Some(slots),
+            late: false,
         }
     }
 
-    pub(super) fn held(&self, of: &Cap) -> u32 {
+    /// Jobs start here a while after they were taken.
+    pub fn late(self, late: bool) -> Self {
+        Self { late, ..self }
+    }
+
+    pub(super) fn is_late(&self) -> bool {
+        self.late
+    }
+
+    pub(crate) fn held(&self, of: &Cap) -> u32 {
         self.held.as_ref().map_or(0, |held| held(of))
     }
 

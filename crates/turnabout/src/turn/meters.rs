@@ -12,12 +12,14 @@ pub(super) struct Bucket {
     rate: Rate,
     full: i64,
     now: i64,
+    /// Whether jobs start later than they are counted.
+    late: bool,
     pub(super) taken: u32,
 }
 
 impl Bucket {
     fn after(&self) -> i64 {
-        self.rate.after(self.full, self.now, self.taken)
+        self.rate.after_late(self.full, self.now, self.taken, self.late)
     }
 }
 
@@ -41,8 +43,14 @@ impl Round {
 
     /// How a rate stands: its bucket will be full at that moment, and this is the time (nanoseconds since 1970).
     pub fn meter(&mut self, of: Cap, rate: Rate, full: i64, now: i64) {
-        let taken = 0;
-        self.buckets.insert(of.clone(), Bucket { rate, full, now, taken });
+        let bucket = Bucket {
+            rate,
+            full,
+            now,
+            late: self.turns.here.is_late(),
+            taken: 0,
+        };
+        self.buckets.insert(of.clone(), bucket);
         self.allow(of, rate.tokens(full, now));
     }
 

@@ -251,7 +251,7 @@ macro_rules! suite {
                     for name in ["ada", "bob"] {
                         sign_up(jobs, pool, name, "a@b").await.expect("signed up");
                     }
-                    let executor = Executor::new(jobs).state(pool.clone()).task(pay);
+                    let executor = Executor::with_state(jobs, pool.clone()).task(pay);
                     let running = executor.start().await.expect("it starts");
                     let submit = async |name: &str, fails: bool| {
                         let name = name.to_owned();
@@ -292,7 +292,7 @@ macro_rules! suite {
             async fn a_cancelled_job_cannot_be_finished() {
                 on_a_place(async |jobs, pool| {
                     let barrier = Arc::new(tokio::sync::Barrier::new(2));
-                    let executor = Executor::new(jobs).state((barrier.clone(), pool.clone())).task(late);
+                    let executor = Executor::with_state(jobs, (barrier.clone(), pool.clone())).task(late);
                     let running = executor.start().await.expect("it starts");
                     let pay = Pay { name: "ada".to_owned(), fails: false };
                     let id = jobs.submit(pay).await.expect("submitted").id;

@@ -108,7 +108,7 @@ async fn any_driver_of_sqlite_submits_and_finishes_by_a_statement() {
     tx.commit().expect("committed");
     assert_eq!(count(&jobs).await, 2);
 
-    let executor = Executor::new(&jobs).state(path(&file).to_owned()).task(by_hand);
+    let executor = Executor::with_state(&jobs, path(&file).to_owned()).task(by_hand);
     let running = executor.start().await.expect("it starts");
     let pay = Pay {
         name: "ada".to_owned(),
@@ -211,7 +211,7 @@ async fn a_handler_that_finds_the_file_locked_is_tried_again_soon() {
     let hasty = options.clone().busy_timeout(Duration::ZERO);
     let patient = sqlx::SqlitePool::connect_with(options).await.expect("a pool");
     let hasty = sqlx::SqlitePool::connect_with(hasty).await.expect("a pool");
-    let executor = Executor::new(&jobs).state([patient, hasty]).task(locked);
+    let executor = Executor::with_state(&jobs, [patient, hasty]).task(locked);
     let running = executor.start().await.expect("it starts");
     let id = jobs.submit(Locked).await.expect("submitted").id;
     let job = ended(&jobs, id).await;

@@ -26,7 +26,7 @@ pub(super) fn look(facts: &Facts, findings: &mut Vec<Finding>) {
     let all: [fn(&Facts) -> Option<Finding>; 10] = [
         schema,
         read_only,
-        disk,
+        no_disk,
         connections,
         clock,
         loops,
@@ -36,6 +36,15 @@ pub(super) fn look(facts: &Facts, findings: &mut Vec<Finding>) {
         log,
     ];
     findings.extend(all.into_iter().filter_map(|check| check(facts)));
+}
+
+/// What harms nobody yet: it goes behind what does.
+pub(super) fn will_harm(facts: &Facts, findings: &mut Vec<Finding>) {
+    findings.extend(disk(facts).filter(|finding| finding.severity > Severity::Critical));
+}
+
+fn no_disk(facts: &Facts) -> Option<Finding> {
+    disk(facts).filter(|finding| finding.severity == Severity::Critical)
 }
 
 /// Bytes that are free on a file's disk, and how many it has.

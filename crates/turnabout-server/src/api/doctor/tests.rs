@@ -9,7 +9,8 @@ use turnabout::job::Reason;
 use turnabout::shares::{GroupShare, Shares};
 use turnabout::store::audit::Deed;
 use turnabout::store::insight::{OpenTransaction, TableRows};
-use turnabout::{Context, Executor, ExecutorHandle, JobId, Jobs, State, TaskSettings};
+use turnabout::task::TaskSettings;
+use turnabout::{Context, Executor, ExecutorHandle, JobId, Jobs, State};
 
 use super::*;
 
@@ -144,10 +145,8 @@ const DAYS: &[Day] = &[
         "paused",
         |facts| {
             let settings = std::sync::Arc::make_mut(&mut facts.settings);
-            let paused = GroupSettings {
-                paused: true,
-                ..GroupSettings::default()
-            };
+            let mut paused = GroupSettings::default();
+            paused.paused = true;
             settings.groups.insert("bo lt".to_owned(), paused);
             facts.heads = vec![head("bo lt", "work", "default")];
             facts.ready = BTreeMap::from([(0, 7)]);
@@ -159,10 +158,8 @@ const DAYS: &[Day] = &[
         "paused",
         |facts| {
             let settings = std::sync::Arc::make_mut(&mut facts.settings);
-            let paused = TaskLimits {
-                paused: true,
-                ..TaskLimits::default()
-            };
+            let mut paused = TaskLimits::default();
+            paused.paused = true;
             settings.tasks.insert("work".to_owned(), paused);
             facts.heads = vec![head("a", "work", "default")];
         },
@@ -173,7 +170,8 @@ const DAYS: &[Day] = &[
         "paused",
         |facts| {
             let settings = std::sync::Arc::make_mut(&mut facts.settings);
-            let paused = QueueSettings { paused: true };
+            let mut paused = QueueSettings::default();
+            paused.paused = true;
             settings.queues.insert("default".to_owned(), paused);
             facts.heads = vec![head("a", "work", "default")];
         },
@@ -353,6 +351,20 @@ async fn what_is_worse_comes_first_whatever_else_is_wrong() {
     assert!(severities.is_sorted(), "{diagnosis:#?}");
     assert!(severities.contains(&Severity::Warning), "{diagnosis:#?}");
     assert_eq!(severities[0], Severity::Critical);
+}
+
+#[tokio::test]
+async fn a_disk_with_little_left_goes_behind_what_harms_now_and_a_full_one_before_it() {
+    let (mut facts, _executor) = good_day().await;
+    facts.failures = vec![kind("webhook:app", "error sending request", 0, 30)];
+    facts.disk = Some((9 << 30, 200 << 30));
+    let codes = |facts: &Facts| {
+        let findings = diagnose(facts).findings;
+        findings.into_iter().map(|finding| finding.code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(&facts), ["webhook", "disk"]);
+    facts.disk = Some((100 << 20, 200 << 30));
+    assert_eq!(codes(&facts), ["disk", "webhook"]);
 }
 
 #[tokio::test]

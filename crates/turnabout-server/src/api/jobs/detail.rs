@@ -10,6 +10,7 @@ use turnabout::JobId;
 use turnabout::group::Cap;
 use utoipa::IntoParams;
 
+use super::super::WEBHOOK_TASK;
 use super::super::caller::Caller;
 use super::super::extract::{Ask, Name};
 use super::super::state::App;
@@ -141,10 +142,21 @@ pub(in super::super) async fn explain(
     if caller.group().is_some() {
         why = why.without_others();
     }
+    let webhook = why.job.task.strip_prefix(WEBHOOK_TASK);
+    let resting = webhook.filter(|name| why.place.is_some() && app.resting.contains(name));
+    let mut text = why.to_string();
+    if let Some(name) = resting {
+        // What it was predicted from does not go on.
+        why.predicted = None;
+        text = format!(
+            "{why} The receiver of the webhook `{name}` does not take messages at present: one is tried at a time, after at \
+             most a minute, and the others wait."
+        );
+    }
     Ok(Json(Explained {
         id,
         state: why.job.state,
-        text: why.to_string(),
+        text,
         parked: why.parked.map(|parked| parked.as_secs_f64()),
         place: why.place,
         groups: why.groups,

@@ -45,9 +45,10 @@ pub(in super::super) async fn submit(
     let parents = Parents::of(&app, &caller, request.parent).await?;
     parents.check(request.parent)?;
     let submission = submission(&app, &caller, &traced, request)?;
-    let outcome = app.jobs.submit_all([submission]).instrument(traced.span).await.pop();
+    let outcomes = app.jobs.submit_all([submission]).instrument(traced.span).await;
+    let outcome = outcomes.into_iter().next();
     let submitted = outcome.ok_or_else(|| Problem::internal(&"no outcome"))??;
-    let Submitted { id, new } = submitted;
+    let Submitted { id, new, .. } = submitted;
     let token = wanted.token(&app, &caller, submitted).await?;
     let job = stored(&app, &caller, &headers, &[id]).await.remove(&id);
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
@@ -224,7 +225,7 @@ fn read(job: &RawValue) -> Result<SubmitRequest, Problem> {
 
 fn item(outcome: Result<(Submitted, SubmittedToken), Problem>) -> ItemOutcome {
     match outcome {
-        Ok((Submitted { id, new }, token)) => ItemOutcome {
+        Ok((Submitted { id, new, .. }, token)) => ItemOutcome {
             token,
             status: if new { 201 } else { 200 },
             id: Some(id),

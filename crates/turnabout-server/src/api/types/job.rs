@@ -6,8 +6,9 @@ use std::ops::Deref;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
+use turnabout::job::Attempt;
 use turnabout::job::{Brief, PUBLIC, RATE, RESTARTABLE};
-use turnabout::{Attempt, Job, JobId, State};
+use turnabout::{Job, JobId, State};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -115,10 +116,10 @@ pub(crate) enum CancelOutcome {
     Cancelling,
 }
 
-impl From<turnabout::Cancel> for CancelOutcome {
-    fn from(outcome: turnabout::Cancel) -> Self {
+impl From<turnabout::jobs::Cancel> for CancelOutcome {
+    fn from(outcome: turnabout::jobs::Cancel) -> Self {
         match outcome {
-            turnabout::Cancel::Cancelled => Self::Cancelled,
+            turnabout::jobs::Cancel::Cancelled => Self::Cancelled,
             // Whatever else may come: it is not cancelled yet.
             _ => Self::Cancelling,
         }

@@ -187,7 +187,8 @@ pub(crate) struct BulkRequest {
     /// Do it in the background, and answer at once with an operation (202): see `/api/v1/operations`.
     #[serde(default)]
     pub(crate) background: bool,
-    /// In the background: no more than so many jobs a second.
+    /// In the background: so many jobs a second, if the store can. Unless given, it works a tenth of the time, so that others have
+    /// the store for the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 100_000)]
     pub(crate) pace: Option<u32>,

@@ -20,7 +20,7 @@ pub(crate) struct Queues {
 pub(crate) struct QueueView {
     /// The queue.
     pub(crate) queue: String,
-    /// How many executors serve it.
+    /// How many executors take its jobs: those that drain do not.
     pub(crate) executors: u64,
     /// How many slots they have. They may serve other queues too.
     pub(crate) slots: u64,

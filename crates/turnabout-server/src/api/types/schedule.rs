@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use turnabout::jobs::PastRun;
+use turnabout::schedule::Overlap;
 use turnabout::schedule::{Run, RunKind, Schedule};
 use turnabout::schedule::{ScheduleEvent, ScheduleEventKind};
-use turnabout::{JobId, Overlap, Priority, State};
+use turnabout::{JobId, Priority, State};
 use utoipa::ToSchema;
 use uuid::Uuid;
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use turnabout::Priority;
 use turnabout::group::Rate;
-use turnabout::{Priority, TaskSettings};
+use turnabout::task::TaskSettings;
 use utoipa::ToSchema;
 
 use super::given;

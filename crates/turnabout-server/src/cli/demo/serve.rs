@@ -34,7 +34,7 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     };
     let api = Server::new(&jobs, settings).exit(&exit).bind().await?;
     submit(&jobs, &board, submissions(args)).await?;
-    let executor = Executor::new(&jobs).state(Arc::clone(&board)).task(work);
+    let executor = Executor::with_state(&jobs, Arc::clone(&board)).task(work);
     let executor = Arc::new(executor.slots(args.slots).start().await?);
     let api = api.executor(&executor);
     print::out(&format!(

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use serde_json::value::RawValue;
-use turnabout::{Overlap, Priority};
+use turnabout::Priority;
+use turnabout::schedule::Overlap;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct List {

@@ -58,8 +58,7 @@ fn grind(cx: Context<Arc<Mill>>, task: Grind) -> TaskResult<String> {
 }
 
 async fn executor(jobs: &Jobs, mill: &Arc<Mill>, slots: u32) -> ExecutorHandle {
-    Executor::new(jobs)
-        .state(Arc::clone(mill))
+    Executor::with_state(jobs, Arc::clone(mill))
         .blocking_task(grind)
         .slots(slots)
         .grace(Duration::from_millis(20))
@@ -163,8 +162,7 @@ async fn handlers_that_never_yield_do_not_stop_heartbeats(world: &World) {
             .expect("a runtime");
         runtime.block_on(async {
             let jobs = Jobs::on(store);
-            let executor = Executor::new(&jobs)
-                .state(busy_mill)
+            let executor = Executor::with_state(&jobs, busy_mill)
                 .task(spin)
                 .slots(4)
                 .lease(heartbeat, lease);
@@ -181,8 +179,7 @@ async fn handlers_that_never_yield_do_not_stop_heartbeats(world: &World) {
     until(|| mill.running.load(SeqCst) >= 2).await;
     let others = Arc::new(Mill::default());
     others.stop.store(true, SeqCst);
-    let watcher = Executor::new(&jobs)
-        .state(Arc::clone(&others))
+    let watcher = Executor::with_state(&jobs, Arc::clone(&others))
         .task(spin)
         .queues(["nobody's"])
         .lease(heartbeat, lease)
@@ -222,7 +219,7 @@ async fn keeps_its_slot(world: &World, add: impl FnOnce(Executor<Arc<Mill>>) -> 
     let store = Counting::new(&world.store);
     let jobs = Jobs::on(store.clone());
     let mill = Arc::<Mill>::default();
-    let running = add(Executor::new(&jobs).state(Arc::clone(&mill)))
+    let running = add(Executor::with_state(&jobs, Arc::clone(&mill)))
         .slots(1)
         .lease(Duration::from_millis(50), Duration::from_millis(600))
         .grace(Duration::from_millis(20))

@@ -47,8 +47,7 @@ async fn a_handler_that_does_not_listen_is_dropped(world: &World) {
     }
     let jobs = jobs_of(world);
     let (stage, mut seats) = stage();
-    let executor = Executor::new(&jobs)
-        .state(stage)
+    let executor = Executor::with_state(&jobs, stage)
         .task(deaf)
         .grace(Duration::from_millis(10));
     let executor = executor.start().await.expect("it starts");
@@ -69,8 +68,7 @@ async fn a_handler_that_finishes_all_the_same_ends_cancelled(world: &World) {
     }
     let jobs = jobs_of(world);
     let (stage, mut seats) = stage();
-    let executor = Executor::new(&jobs)
-        .state(stage)
+    let executor = Executor::with_state(&jobs, stage)
         .task(stubborn)
         .start()
         .await
@@ -197,8 +195,7 @@ async fn a_handler_stops_where_it_next_reports_or_checks(world: &World) {
     let jobs = jobs_of(world);
     let (stage, mut seats) = stage();
     // Nobody could wait for the end of this grace.
-    let executor = Executor::new(&jobs)
-        .state(stage)
+    let executor = Executor::with_state(&jobs, stage)
         .task(reports)
         .slots(5)
         .grace(Duration::from_mins(10));
@@ -225,7 +222,7 @@ async fn a_cancel_is_heard_soon_also_from_another_process(world: &World) {
     let elsewhere = world.elsewhere().await;
     let there = jobs_of(&elsewhere);
     let (stage, mut seats) = stage();
-    let executor = Executor::new(&jobs).state(stage).task(hear).slots(2);
+    let executor = Executor::with_state(&jobs, stage).task(hear).slots(2);
     let executor = executor.start().await.expect("it starts");
     for jobs in [&jobs, &there] {
         let job = jobs.submit(Play("x".into())).await.expect("submitted").id;
@@ -242,8 +239,7 @@ async fn a_cancel_is_heard_soon_also_from_another_process(world: &World) {
 async fn a_cancel_is_heard_by_heartbeat_where_signals_are_lost(world: &World) {
     let jobs = Jobs::on(Counting::deaf(&world.store));
     let (stage, mut seats) = stage();
-    let executor = Executor::new(&jobs)
-        .state(stage)
+    let executor = Executor::with_state(&jobs, stage)
         .task(play)
         .lease(Duration::from_millis(50), Duration::from_secs(10));
     let executor = executor.start().await.expect("it starts");

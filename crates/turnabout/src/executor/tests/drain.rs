@@ -41,7 +41,7 @@ async fn several_executors_share_the_work_and_no_job_runs_twice(world: &World) {
     };
     let mut executors = Vec::new();
     for _ in 0..4 {
-        let executor = Executor::new(&jobs).state(runs.clone()).task(count).slots(2);
+        let executor = Executor::with_state(&jobs, runs.clone()).task(count).slots(2);
         executors.push(executor.start().await.expect("it starts"));
     }
     for executor in &executors {
@@ -107,7 +107,7 @@ async fn a_cap_holds_and_a_freed_place_wakes_someone(world: &World) {
     let flood = (0..100).map(|_| Submission::new(Echo("x".into())).group("acme"));
     assert!(jobs.submit_all(flood).await.iter().all(Result::is_ok));
     let gauge = Arc::new(Gauge::default());
-    let executor = Executor::new(&jobs).state(gauge.clone()).task(measured).slots(8);
+    let executor = Executor::with_state(&jobs, gauge.clone()).task(measured).slots(8);
     let executor = executor.start().await.expect("it starts");
     // Well under a second for each job: nobody waits for a poll.
     tokio::time::timeout(Duration::from_secs(20), async {

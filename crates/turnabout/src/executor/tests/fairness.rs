@@ -39,7 +39,7 @@ async fn flood(world: &World, size: usize) -> Vec<String> {
     let flood = (0..size).map(|_| Submission::new(Play("x".into())).group("a"));
     assert!(jobs.submit_all(flood).await.iter().all(Result::is_ok));
     let clock = world.store.clock().clone();
-    let executor = Executor::new(&jobs).state((sender, clock)).task(minute).slots(4);
+    let executor = Executor::with_state(&jobs, (sender, clock)).task(minute).slots(4);
     let executor = executor.start().await.expect("it starts");
     let mut order = Vec::new();
     for _ in 0..4 {
@@ -97,7 +97,7 @@ async fn a_newcomer_starts_before_what_another_group_has_in_hand(world: &World) 
     let gate = Arc::new(Semaphore::new(0));
     let flood = (0..500).map(|_| Submission::new(Play("x".into())).group("a"));
     assert!(jobs.submit_all(flood).await.iter().all(Result::is_ok));
-    let executor = Executor::new(&jobs).state((sender, Arc::clone(&gate))).task(gated);
+    let executor = Executor::with_state(&jobs, (sender, Arc::clone(&gate))).task(gated);
     let executor = executor.slots(1).start().await.expect("it starts");
     // Five thousand a second of the store's time, so that some are held ahead.
     for _ in 0..100 {
@@ -221,8 +221,7 @@ async fn time_is_shared_by_what_jobs_cost(world: &World) {
         time_limit: None,
         ..crate::task::TaskSettings::named("minutes")
     };
-    let executor = Executor::new(&jobs)
-        .state((sender, world.store.clock().clone()))
+    let executor = Executor::with_state(&jobs, (sender, world.store.clock().clone()))
         .task_named(settings, minutes)
         .fairness(Fairness::Time)
         .slots(2);

@@ -18,8 +18,7 @@ fn one(n: u32) -> Submission {
 }
 
 async fn submit(jobs: &Jobs, n: u32) -> JobId {
-    let mut outcomes = jobs.submit_all(vec![one(n)]).await;
-    outcomes.pop().expect("an outcome").expect("submitted").id
+    jobs.submit_all(vec![one(n)]).await.all().expect("submitted")[0].id
 }
 
 /// Reads until this is told; how many other things were.

@@ -59,7 +59,10 @@ impl Case {
     async fn new(store: &Arc<Counting>) -> Self {
         let jobs = Jobs::on(store.clone());
         let (stage, seats) = stage();
-        let executor = Executor::new(&jobs).state(stage).task(once).slots(1).lease(BEAT, LEASE);
+        let executor = Executor::with_state(&jobs, stage)
+            .task(once)
+            .slots(1)
+            .lease(BEAT, LEASE);
         let executor = executor.start().await.expect("it starts");
         let store = Arc::clone(store);
         Self {

@@ -27,7 +27,7 @@ async fn each_attempt_is_told_from_the_first_to_the_one_that_runs(world: &World)
     }
     let jobs = jobs_of(world);
     let (stage, mut seats) = stage();
-    let executor = Executor::new(&jobs).state(stage).task(third_time);
+    let executor = Executor::with_state(&jobs, stage).task(third_time);
     let executor = executor.start().await.expect("it starts");
     let incarnation = executor.health().incarnation;
     let id = jobs.submit(Play("x".into())).await.expect("submitted").id;

@@ -60,8 +60,7 @@ async fn deleted(cx: HookContext<Log>) -> TaskResult {
 }
 
 fn executor(jobs: &Jobs, log: Log) -> Executor<Log> {
-    Executor::new(jobs)
-        .state(log)
+    Executor::with_state(jobs, log)
         .task(work)
         .on_error::<Work>(failed)
         .on_cancelled::<Work>(cancelled)
@@ -144,8 +143,7 @@ async fn a_hook_that_fails_is_tried_again_and_given_up_in_the_end(world: &World)
     }
     let jobs = jobs_of(world);
     let (log, mut told) = log();
-    let executor = Executor::new(&jobs)
-        .state(log)
+    let executor = Executor::with_state(&jobs, log)
         .task(work)
         .on_error::<Work>(panics)
         .on_cancelled::<Work>(hangs)

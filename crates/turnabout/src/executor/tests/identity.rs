@@ -15,7 +15,7 @@ cases![
 
 fn named(jobs: &Jobs, id: &str) -> Executor<Stage> {
     let (stage, _) = stage();
-    Executor::new(jobs).state(stage).task(play).name(id)
+    Executor::with_state(jobs, stage).task(play).name(id)
 }
 
 async fn a_second_executor_with_the_id_of_a_living_one_is_refused(world: &World) {
@@ -40,8 +40,7 @@ async fn one_that_comes_after_a_dead_one_takes_its_jobs_back_at_once(world: &Wor
     let dead = ghost(world).await;
     let (stage, mut seats) = stage();
     // A lease that no test waits for.
-    let executor = Executor::new(&jobs)
-        .state(stage)
+    let executor = Executor::with_state(&jobs, stage)
         .task(play)
         .name("ghost")
         .lease(Duration::from_mins(1), Duration::from_hours(1));
@@ -67,8 +66,7 @@ async fn executors_without_an_id_count_up(world: &World) {
     for _ in 0..3 {
         let (stage, _) = stage();
         executors.push(
-            Executor::new(&jobs)
-                .state(stage)
+            Executor::with_state(&jobs, stage)
                 .task(play)
                 .start()
                 .await

@@ -155,7 +155,7 @@ async fn a_loop_that_panics_is_begun_anew(world: &World) {
         let _ = cx.state().send(());
         Ok(())
     };
-    let executor = Executor::new(&jobs).state(sender).task(count);
+    let executor = Executor::with_state(&jobs, sender).task(count);
     let executor = executor.lease(Duration::from_millis(100), Duration::from_secs(30));
     let executor = executor.start().await.expect("it starts");
     let job = jobs.submit(Echo("x".into())).await.expect("submitted").id;

@@ -124,8 +124,7 @@ async fn an_inline_job_counts_under_its_cap(world: &World) {
     let jobs = jobs_of(world);
     jobs.group("acme").max_running(Some(1)).await.expect("set");
     let (stage, mut seats) = stage();
-    let running = Executor::new(&jobs)
-        .state(stage)
+    let running = Executor::with_state(&jobs, stage)
         .task(play)
         .start()
         .await
@@ -156,8 +155,7 @@ async fn an_inline_job_counts_under_its_cap(world: &World) {
 async fn a_caller_that_goes_away_leaves_no_job_behind(world: &World) {
     let jobs = jobs_of(world);
     let (stage, mut seats) = stage();
-    let running = Executor::new(&jobs)
-        .state(stage)
+    let running = Executor::with_state(&jobs, stage)
         .task(play)
         .inline_only()
         .start()

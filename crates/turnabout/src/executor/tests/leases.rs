@@ -59,8 +59,7 @@ async fn a_silent_executors_jobs_are_handed_to_others(world: &World) {
     ghost(world).await;
     assert_eq!(jobs.get(job).await.expect("it is there").state, State::Running);
     let (stage, mut seats) = stage();
-    let executor = Executor::new(&jobs)
-        .state(stage)
+    let executor = Executor::with_state(&jobs, stage)
         .task(play)
         .lease(BEAT, LEASE)
         .start()
@@ -82,8 +81,7 @@ async fn an_executor_that_cannot_renew_stops_its_handlers_and_registers_anew(wor
     let store = Counting::new(&world.store);
     let jobs = Jobs::on(store.clone());
     let (stage, mut seats) = stage();
-    let executor = Executor::new(&jobs)
-        .state(stage)
+    let executor = Executor::with_state(&jobs, stage)
         .task(play)
         .lease(BEAT, LEASE)
         .start()
@@ -109,8 +107,7 @@ async fn an_executor_that_cannot_renew_stops_its_handlers_and_registers_anew(wor
 async fn an_executor_that_was_given_up_registers_anew(world: &World) {
     let jobs = jobs_of(world);
     let (stage, mut seats) = stage();
-    let executor = Executor::new(&jobs)
-        .state(stage)
+    let executor = Executor::with_state(&jobs, stage)
         .task(play)
         .lease(BEAT, LEASE)
         .start()
@@ -141,7 +138,7 @@ async fn a_handler_that_cannot_be_stopped_does_not_keep_its_job(world: &World) {
     }
     let jobs = jobs_of(world);
     let (stage, mut seats) = stage();
-    let executor = Executor::new(&jobs).state(stage).task(blocking).grace(Duration::ZERO);
+    let executor = Executor::with_state(&jobs, stage).task(blocking).grace(Duration::ZERO);
     let executor = executor.start().await.expect("it starts");
     let job = jobs.submit(Play("x".into())).await.expect("submitted").id;
     seats.next().await;

@@ -15,6 +15,7 @@ cases![
     a_rate_lets_handlers_start_one_by_one_and_wakes_the_executor_for_it,
     jobs_of_a_key_start_one_by_one_whatever_their_group_and_task,
     an_executor_whose_jobs_wait_for_a_limit_makes_few_calls,
+    an_executor_uses_as_many_slots_as_it_is_told,
 ];
 
 /// How many handlers run, and how many ran at once at the most.
@@ -56,8 +57,7 @@ async fn at_once(world: &World, jobs: &Jobs, count: usize) -> (usize, usize) {
     let start = async || {
         let here = Arc::new(Gauge::default());
         each.lock().expect("no panic").push(Arc::clone(&here));
-        let executor = Executor::new(jobs)
-            .state((Arc::clone(&all), here))
+        let executor = Executor::with_state(jobs, (Arc::clone(&all), here))
             .task(measured)
             .slots(4);
         executor.start().await.expect("it starts")
@@ -111,7 +111,7 @@ async fn a_rate_lets_handlers_start_one_by_one_and_wakes_the_executor_for_it(wor
     let rate: Rate = "10/s burst 2".parse().expect("a rate");
     jobs.task_limits("echo").rate(Some(rate)).await.expect("it is set");
     let (sender, mut began) = mpsc::unbounded_channel();
-    let executor = Executor::new(&jobs).state(sender).task(told).slots(4);
+    let executor = Executor::with_state(&jobs, sender).task(told).slots(4);
     let executor = executor.start().await.expect("it starts");
     let many = (0..6).map(|i| Submission::new(Echo(i.to_string())));
     let ids: Vec<JobId> = (jobs.submit_all(many).await.into_iter())
@@ -146,7 +146,7 @@ async fn jobs_of_a_key_start_one_by_one_whatever_their_group_and_task(world: &Wo
     let jobs = jobs_of(world);
     let rate: Rate = "1/m burst 2".parse().expect("a rate");
     let (sender, mut began) = mpsc::unbounded_channel();
-    let executor = Executor::new(&jobs).state(sender).task(told).task(other).slots(4);
+    let executor = Executor::with_state(&jobs, sender).task(told).task(other).slots(4);
     let executor = executor.start().await.expect("it starts");
     let echoes = (0..3).map(|i| Submission::new(Echo(i.to_string())).group(format!("g{i}")));
     let plays = (0..2).map(|i| Submission::new(Play(i.to_string())));
@@ -214,4 +214,44 @@ async fn an_executor_whose_jobs_wait_for_a_limit_makes_few_calls(world: &World) 
         assert!(seats.began.try_recv().is_err(), "only one may run");
         executor.shutdown(Duration::ZERO).await;
     }
+}
+
+async fn an_executor_uses_as_many_slots_as_it_is_told(world: &World) {
+    let jobs = jobs_of(world);
+    let gauges: Vec<Arc<Gauge>> = (0..2).map(|_| Arc::default()).collect();
+    let mut executors = Vec::new();
+    for here in &gauges {
+        let executor = Executor::new(&jobs)
+            .state((Arc::default(), Arc::clone(here)))
+            .task(measured)
+            .slots(4);
+        executors.push(executor.start().await.expect("it starts"));
+    }
+    let run = async || {
+        let many = (0..20).map(|i| Submission::new(Echo(i.to_string())));
+        for one in jobs.submit_all(many).await {
+            ended(&jobs, one.expect("submitted").id).await;
+        }
+        let most = |gauge: &Arc<Gauge>| gauge.most.swap(0, SeqCst);
+        gauges.iter().map(most).collect::<Vec<usize>>()
+    };
+    // The first one stands by by now, or will; what it had asked for before does not count.
+    executors[0].use_slots(0);
+    executors[1].use_slots(1);
+    run().await;
+    assert_eq!(run().await, [0, 1]);
+    executors[0].use_slots(1);
+    executors[1].use_slots(0);
+    run().await;
+    assert_eq!(run().await, [1, 0]);
+    // All of them again: so many run at once that no job could end otherwise.
+    executors[0].use_slots(None);
+    let together = Arc::new(tokio::sync::Barrier::new(4));
+    let meet = async |cx: Context<Arc<tokio::sync::Barrier>>, _: Echo| {
+        cx.state().wait().await;
+        Ok(())
+    };
+    let known = Executor::new(&jobs).state(together).task(meet);
+    executors[0].replace_tasks(known).await.expect("they are known");
+    run().await;
 }

@@ -179,7 +179,7 @@ async fn a_log_is_followed_live(world: &World) {
     let elsewhere = world.elsewhere().await;
     let there = jobs_of(&elsewhere);
     let (stage, mut seats) = stage();
-    let executor = Executor::new(&jobs).state(stage).task(slow);
+    let executor = Executor::with_state(&jobs, stage).task(slow);
     let executor = executor.start().await.expect("it starts");
     let id = jobs.submit(Play("x".into())).await.expect("submitted").id;
     let mut followers = [jobs.follow_logs(id), there.follow_logs(id)];

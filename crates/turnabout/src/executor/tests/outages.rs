@@ -30,7 +30,7 @@ async fn what_has_ended_before_a_lease_was_lost_is_written_when_the_store_is_bac
     let store = Counting::new(&world.store);
     let jobs = Jobs::on(store.clone());
     let (stage, mut seats) = stage();
-    let executor = Executor::new(&jobs).state(stage).task(only);
+    let executor = Executor::with_state(&jobs, stage).task(only);
     let executor = executor
         .lease(Duration::from_millis(100), Duration::from_secs(3))
         .start()
@@ -69,7 +69,7 @@ async fn health_tells_which_loop_is_behind(world: &World) {
     let store = Counting::new(&world.store);
     let jobs = Jobs::on(store.clone());
     let (stage, mut seats) = stage();
-    let executor = Executor::new(&jobs).state(stage).task(play);
+    let executor = Executor::with_state(&jobs, stage).task(play);
     let executor = executor
         .lease(Duration::from_millis(500), Duration::from_mins(1))
         .start()

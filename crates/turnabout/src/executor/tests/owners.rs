@@ -18,8 +18,7 @@ async fn submit(jobs: &Jobs, group: &str, owner: Option<&str>) -> JobId {
         Some(owner) => submission.owner(owner),
         None => submission,
     };
-    let mut outcomes = jobs.submit_all([submission]).await;
-    outcomes.pop().expect("an outcome").expect("submitted").id
+    jobs.submit_all([submission]).await.all().expect("submitted")[0].id
 }
 
 async fn a_foreign_job_does_not_exist(world: &World) {

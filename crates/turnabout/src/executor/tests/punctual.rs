@@ -29,7 +29,7 @@ async fn stumble(cx: Context<mpsc::UnboundedSender<Instant>>, _: Stumble) -> Tas
 async fn retries_are_on_time(store: Arc<dyn Store>) {
     let jobs = Jobs::on(store);
     let (sender, mut starts) = mpsc::unbounded_channel();
-    let executor = Executor::new(&jobs).state(sender).task(stumble);
+    let executor = Executor::with_state(&jobs, sender).task(stumble);
     let executor = executor.start().await.expect("it starts");
     jobs.submit(Stumble).await.expect("submitted");
     let mut last = within(starts.recv()).await.expect("the first attempt");

@@ -88,7 +88,7 @@ async fn cancel(jobs: &Jobs, id: JobId) -> Told {
 async fn a_cancel_that_races_with_the_end_of_a_handler_tells_the_truth(world: &World) {
     let jobs = jobs_of(world);
     let (ear, mut heard) = mpsc::unbounded_channel();
-    let executor = Executor::new(&jobs).state(ear.clone()).task(race).slots(16);
+    let executor = Executor::with_state(&jobs, ear.clone()).task(race).slots(16);
     let executor = executor.start().await.expect("it starts");
     let seed = fastrand::u64(..);
     println!("seed {seed}");

@@ -48,7 +48,7 @@ fn baton() -> (Baton, mpsc::UnboundedSender<u64>, mpsc::UnboundedReceiver<()>) {
 async fn thirds_are_seen_live_and_all_only_at_success(world: &World) {
     let jobs = jobs_of(world);
     let (baton, order, mut heard) = baton();
-    let executor = Executor::new(&jobs).state(baton).task(obey);
+    let executor = Executor::with_state(&jobs, baton).task(obey);
     let executor = executor.start().await.expect("it starts");
     let id = jobs.submit(Play("x".into())).await.expect("submitted").id;
     let mut watch = jobs.watch(id);
@@ -79,7 +79,7 @@ async fn another_process_sees_how_far_a_job_is(world: &World) {
     let elsewhere = world.elsewhere().await;
     let there = jobs_of(&elsewhere);
     let (baton, order, mut heard) = baton();
-    let executor = Executor::new(&jobs).state(baton).task(obey);
+    let executor = Executor::with_state(&jobs, baton).task(obey);
     let executor = executor.start().await.expect("it starts");
     let id = jobs.submit(Play("x".into())).await.expect("submitted").id;
     for (n, percent) in [(1, 33), (2, 66)] {
@@ -133,7 +133,7 @@ async fn a_million_reports_cost_few_writes(world: &World) {
     let jobs = Jobs::on(store.clone());
     let began = Instant::now();
     let id = jobs.submit(Play("x".into())).await.expect("submitted").id;
-    let executor = Executor::new(&jobs).state(AtomicUsize::new(0)).task(busy);
+    let executor = Executor::with_state(&jobs, AtomicUsize::new(0)).task(busy);
     let executor = executor.start().await.expect("it starts");
     assert_eq!(ended(&jobs, id).await.progress, 100);
     executor.shutdown(Duration::ZERO).await;
@@ -155,7 +155,7 @@ async fn a_handler_that_keeps_its_thread_is_seen_all_the_same(world: &World) {
     }
     let jobs = jobs_of(world);
     let (go_on, wait) = std::sync::mpsc::sync_channel(0);
-    let executor = Executor::new(&jobs).state(go_on).task(stubborn);
+    let executor = Executor::with_state(&jobs, go_on).task(stubborn);
     let executor = executor.start().await.expect("it starts");
     let id = jobs.submit(Play("x".into())).await.expect("submitted").id;
     becomes(&jobs, id, |job| job.progress == 50).await;
@@ -178,7 +178,7 @@ async fn all_jobs_are_written_together(world: &World) {
     let jobs = Jobs::on(store.clone());
     let (stage, mut seats) = stage();
     let began = Instant::now();
-    let executor = Executor::new(&jobs).state(stage).task(say).slots(20);
+    let executor = Executor::with_state(&jobs, stage).task(say).slots(20);
     let executor = executor.start().await.expect("it starts");
     let submitted = jobs.submit_all((0..20).map(|i| Play(i.to_string()))).await;
     for _ in 0..20 {
@@ -202,7 +202,7 @@ async fn a_report_that_got_lost_is_written_again(world: &World) {
     let jobs = Jobs::on(store.clone());
     let (baton, order, mut heard) = baton();
     store.fail("report", Fault::Outage, 2);
-    let executor = Executor::new(&jobs).state(baton).task(obey);
+    let executor = Executor::with_state(&jobs, baton).task(obey);
     let executor = executor.start().await.expect("it starts");
     let id = jobs.submit(Play("x".into())).await.expect("submitted").id;
     order.send(2).expect("the handler listens");
@@ -224,7 +224,7 @@ async fn what_is_done_is_told_anew_by_each_attempt(world: &World) {
     }
     let jobs = jobs_of(world);
     let (baton, order, _heard) = baton();
-    let executor = Executor::new(&jobs).state(baton).task(twice);
+    let executor = Executor::with_state(&jobs, baton).task(twice);
     let executor = executor.start().await.expect("it starts");
     let id = jobs.submit(Play("x".into())).await.expect("submitted").id;
     becomes(&jobs, id, |job| job.progress == 80).await;

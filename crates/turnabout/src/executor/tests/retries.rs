@@ -25,8 +25,7 @@ async fn retries_come_exactly_when_due_and_nobody_polls_for_them(world: &World) 
     let store = Counting::new(&world.store);
     let jobs = Jobs::on(store.clone());
     let (sender, mut attempts) = mpsc::unbounded_channel();
-    let executor = Executor::new(&jobs)
-        .state(sender)
+    let executor = Executor::with_state(&jobs, sender)
         .task(fail)
         .start()
         .await
@@ -63,7 +62,7 @@ async fn a_retry_may_run_on_another_executor(world: &World) {
     let jobs = jobs_of(world);
     let (sender, mut attempts) = mpsc::unbounded_channel();
     let job = jobs.submit(Play("x".into())).await.expect("submitted").id;
-    drain(Executor::new(&jobs).state(sender).task(fail))
+    drain(Executor::with_state(&jobs, sender).task(fail))
         .await
         .expect("drained");
     assert_eq!(attempts.recv().await, Some((1, false)));
@@ -111,7 +110,7 @@ async fn the_last_attempt_knows_that_it_is(world: &World) {
     let (sender, mut attempts) = mpsc::unbounded_channel();
     jobs.submit(Play("x".into())).await.expect("submitted");
     for _ in 0..4 {
-        drain(Executor::new(&jobs).state(sender.clone()).task(fail))
+        drain(Executor::with_state(&jobs, sender.clone()).task(fail))
             .await
             .expect("drained");
         world.clock.advance(10 * MINUTE);

@@ -47,7 +47,7 @@ async fn timekeeper(jobs: &Jobs) -> (ExecutorHandle, mpsc::UnboundedReceiver<(St
         let _ = cx.state().send((task.0, time));
         Ok(())
     };
-    let executor = Executor::new(jobs).state(sender).task(handler).start().await;
+    let executor = Executor::with_state(jobs, sender).task(handler).start().await;
     (executor.expect("it starts"), receiver)
 }
 

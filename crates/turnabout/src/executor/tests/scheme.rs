@@ -30,8 +30,7 @@ async fn b13_jobs_of_a_millisecond_start_four_high_one_of_the_rest_and_started_s
         assert!(jobs.submit_all(some).await.iter().all(Result::is_ok));
     }
     let began = Arc::new(Mutex::new(Vec::new()));
-    let executor = Executor::new(&jobs)
-        .state((world.store.clock().clone(), Arc::clone(&began)))
+    let executor = Executor::with_state(&jobs, (world.store.clock().clone(), Arc::clone(&began)))
         .task(short)
         .scheme("4,1")
         .slots(1)

@@ -37,8 +37,7 @@ async fn b30_a_shutdown_without_a_deadline_waits_for_all_that_runs(world: &World
 async fn b32_an_executor_that_is_dismissed_finishes_what_it_has_and_says_so(world: &World) {
     let jobs = jobs_of(world);
     let (stage, mut seats) = stage();
-    let executor = Executor::new(&jobs)
-        .state(stage)
+    let executor = Executor::with_state(&jobs, stage)
         .task(play)
         .slots(1)
         .lease(Duration::from_millis(20), Duration::from_secs(30));
@@ -125,8 +124,7 @@ async fn a_shutdown_in_the_middle_of_a_flood_loses_nothing(world: &World) {
             let _ = cx.state().send(());
             Ok(())
         };
-        let executor = Executor::new(&jobs)
-            .state(sender)
+        let executor = Executor::with_state(&jobs, sender)
             .task(count)
             .slots(3)
             .start()

@@ -84,7 +84,7 @@ fn table(name: &str) -> Export {
     }
 }
 
-async fn arguments_are_completed_before_the_job_is_stored(world: &World) {
+async fn d45_arguments_are_completed_and_what_is_public_is_told(world: &World) {
     let (jobs, seen) = with_state(world);
     let id = jobs.submit(table("users")).await.expect("submitted").id;
     let job = jobs.get(id).await.expect("it is there");
@@ -109,7 +109,7 @@ async fn arguments_are_completed_before_the_job_is_stored(world: &World) {
     assert_eq!(*seen.stored.lock().expect("the list"), [id]);
 }
 
-async fn a_job_that_its_task_refuses_is_not_stored(world: &World) {
+async fn d46_a_job_that_its_task_refuses_is_not_stored(world: &World) {
     let (jobs, seen) = with_state(world);
     let error = jobs.submit(table("secret")).group("acme").await.expect_err("refused");
     let Error::Refused { code, message, .. } = &error else {
@@ -169,6 +169,36 @@ async fn a_job_submitted_by_name_is_prepared_by_its_executor(world: &World) {
     assert_eq!(bad.error.as_deref(), Some("default may not see it."));
     assert_eq!(bad.error_code.as_deref(), Some("no-access"));
     assert_eq!(seen.prepared.load(Relaxed), 2);
+}
+
+async fn a_job_submitted_by_name_is_prepared_at_once_where_its_task_is_known(world: &World) {
+    let (jobs, seen) = with_state(world);
+    let jobs = jobs.with_task::<Export>().with_task::<Compact>();
+    let id = jobs.submit_named("export", table("users")).await.expect("submitted").id;
+    let job = jobs.get(id).await.expect("it is there");
+    assert_eq!(
+        (job.args.as_str(), job.subject.as_deref(), job.prepared),
+        (r#"{"table":"users!","rows":1}"#, Some("users! of 1 rows"), true)
+    );
+    assert_eq!(*seen.stored.lock().expect("the list"), [id], "it was announced");
+    let mut refused = Vec::new();
+    for outcome in jobs
+        .submit_all([
+            Submission::named("export", table("secret")),
+            Submission::named("export", "no table"),
+            Submission::named("compact", [0]),
+            Submission::named("unheard-of", "anything").queue("ocr"),
+        ])
+        .await
+    {
+        refused.extend(outcome.err().map(|error| error.to_string()));
+    }
+    assert_eq!(refused.len(), 3, "{refused:?}");
+    assert_eq!(refused[0], "default may not see it.");
+    assert!(refused[1].contains("none of the task `export`"), "{refused:?}");
+    assert!(refused[2].contains("none of the task `compact`"), "{refused:?}");
+    drain(Executor::new(&jobs).task(export)).await.expect("drained");
+    assert_eq!(seen.prepared.load(Relaxed), 2, "not a second time");
 }
 
 /// Its arguments are stored as bytes.
@@ -232,14 +262,14 @@ async fn fail(_: Context, task: Fail) -> TaskResult {
     Ok(())
 }
 
-async fn an_error_is_told_to_people_as_its_task_describes_it(world: &World) {
+async fn d46_d51_an_error_is_told_to_people_as_its_task_describes_it(world: &World) {
     let jobs = jobs_of(world);
     let mut ids = Vec::new();
     for how in ["number", "own", "panic", "other", "bomb"] {
         ids.push(jobs.submit(Fail(how.into())).await.expect("submitted").id);
     }
     let executor = Executor::new(&jobs).task(fail).describe_error::<Fail>(|failure| {
-        if let crate::Failure::Error(error) = failure {
+        if let crate::task::Failure::Error(error) = failure {
             assert_ne!(error.to_string(), "bomb", "describing it goes wrong");
         }
         failure
@@ -288,12 +318,13 @@ async fn hooks_need_a_handler_and_are_given_once(world: &World) {
 }
 
 cases![
-    arguments_are_completed_before_the_job_is_stored,
-    a_job_that_its_task_refuses_is_not_stored,
+    d45_arguments_are_completed_and_what_is_public_is_told,
+    d46_a_job_that_its_task_refuses_is_not_stored,
     a_job_stands_though_its_description_or_the_hook_after_its_submit_fails,
     a_job_that_exists_already_is_not_announced_again,
     a_job_submitted_by_name_is_prepared_by_its_executor,
+    a_job_submitted_by_name_is_prepared_at_once_where_its_task_is_known,
     a_task_may_encode_its_arguments_in_its_own_way,
-    an_error_is_told_to_people_as_its_task_describes_it,
+    d46_d51_an_error_is_told_to_people_as_its_task_describes_it,
     hooks_need_a_handler_and_are_given_once,
 ];

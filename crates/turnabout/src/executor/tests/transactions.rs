@@ -130,8 +130,7 @@ impl Place<'_> {
     }
 
     fn executor(&self, stage: Stage) -> Executor<Stage> {
-        Executor::new(&self.jobs)
-            .state(stage)
+        Executor::with_state(&self.jobs, stage)
             .task(write::<0>)
             .task(write::<1>)
             .task(write::<2>)
@@ -411,7 +410,7 @@ async fn jobs_that_are_not_kept_are_gone_after_the_commit(place: &Place<'_>) {
     let jobs = jobs_of(&world);
     let id = jobs.submit(place.write::<1>("fine")).await.expect("submitted").id;
     let (stage, _seats) = stage();
-    let executor = Executor::new(&jobs).state(stage).task(write::<1>);
+    let executor = Executor::with_state(&jobs, stage).task(write::<1>);
     let counts = drain(executor).await.expect("drained");
     assert_eq!((counts.held, counts.ready, counts.ended), (0, 0, 0));
     assert!(matches!(jobs.get(id).await, Err(Error::NotFound(_))));
@@ -424,12 +423,10 @@ async fn on_another_store_such_a_task_is_refused_at_the_start() {
     on_sqlite(async |world: &World| {
         let jobs = jobs_of(world);
         let (stage, _seats) = stage();
-        let error = Executor::new(&jobs)
-            .state(Arc::new(()))
-            .task(async |cx: Context<Arc<()>>, _: Write<0>| {
-                cx.transaction()?;
-                Ok::<_, TaskError>(())
-            });
+        let error = Executor::with_state(&jobs, Arc::new(())).task(async |cx: Context<Arc<()>>, _: Write<0>| {
+            cx.transaction()?;
+            Ok::<_, TaskError>(())
+        });
         drop(stage);
         let error = error.start().await.expect_err("refused").to_string();
         assert!(error.contains("`write`") && error.contains("PostgreSQL"), "{error}");

@@ -25,6 +25,11 @@ async fn executors_are_listed_with_what_they_hold_and_can_be_drained(world: &Wor
     members.sort_by_key(|member| std::cmp::Reverse(member.held));
     assert_eq!((members[0].info.incarnation, members[0].held), (exec.incarnation, 2));
     assert_eq!((members[1].info.incarnation, members[1].held), (other.incarnation, 0));
+    for member in &members {
+        let named = world.store.named(&member.info.name).await.expect("it works");
+        assert!(named.contains(&member.info) && named.iter().all(|one| one.name == member.info.name));
+    }
+    assert_eq!(world.store.named("nobody").await.expect("it works"), []);
     assert!(
         members
             .iter()

@@ -181,9 +181,68 @@ async fn it_is_told_that_all_slots_are_taken_and_by_whom(world: &World) {
     );
 }
 
+async fn each_state_of_a_job_is_explained_and_so_are_the_limits_of_its_group_and_task(world: &World) {
+    let jobs = Jobs::on(world.store.clone());
+    let explain = async |id| jobs.explain(id).await.expect("it is there").to_string();
+    let mut exec = world.executor().await;
+    let id = world.add(job("a")).await;
+    let text = explain(id).await;
+    assert!(
+        text.contains("is waiting.") && text.contains("It is number 1"),
+        "{text}"
+    );
+    let claimed = exec.take_one().await;
+    let text = explain(id).await;
+    assert!(
+        text.ends_with("is scheduled. An executor has it and will start it shortly."),
+        "{text}"
+    );
+    exec.start(&claimed).await;
+    let text = explain(id).await;
+    assert!(text.ends_with("is running. It is not waiting."), "{text}");
+
+    // One of them runs, and no more may.
+    let next = world.add(job("a")).await;
+    let one = |paused| GroupSettings {
+        max_running: Some(1),
+        paused,
+        ..GroupSettings::default()
+    };
+    let set = async |setting| world.store.set(setting).await.expect("it is set");
+    set(Setting::Group("a".to_owned(), one(false))).await;
+    let limits = TaskLimits {
+        max_running: Some(1),
+        ..TaskLimits::default()
+    };
+    set(Setting::Task("work".to_owned(), limits)).await;
+    let text = explain(next).await;
+    for limit in ["group `a`", "task `work`"] {
+        let sentence = format!("1 job of the {limit} is running, which is its limit.");
+        assert!(text.contains(&sentence), "{text}");
+    }
+    set(Setting::Group("a".to_owned(), one(true))).await;
+    let text = explain(next).await;
+    assert!(
+        text.contains("The group `a` is paused.") && text.contains("limit"),
+        "{text}"
+    );
+
+    assert_eq!(jobs.cancel(id).await.expect("it runs"), crate::jobs::Cancel::Cancelling);
+    let text = explain(id).await;
+    assert!(text.ends_with("It was told to stop."), "{text}");
+    let outcome = exec.outcome(&claimed, Event::Succeed, true);
+    exec.settle(outcome).await;
+    let text = explain(id).await;
+    assert!(
+        text.contains("is cancelled") && text.ends_with("It has ended."),
+        "{text}"
+    );
+}
+
 cases![
     four_starts_in_five_lie_in_the_predicted_interval,
     four_starts_in_five_lie_in_the_interval_with_jobs_of_different_length,
     four_starts_in_five_lie_in_the_interval_with_weights_limits_and_priorities,
     it_is_told_that_all_slots_are_taken_and_by_whom,
+    each_state_of_a_job_is_explained_and_so_are_the_limits_of_its_group_and_task,
 ];

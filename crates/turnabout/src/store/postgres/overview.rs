@@ -45,25 +45,34 @@ fn signing_key(row: &Row) -> SigningKey {
     }
 }
 
+fn info(row: &Row) -> ExecutorInfo {
+    ExecutorInfo {
+        incarnation: row.get(0),
+        name: row.get(1),
+        slots: row.get::<_, i32>(2) as u32,
+        queues: row.get(3),
+        tasks: row.get(4),
+        version: row.get(5),
+        beat: row.get(6),
+    }
+}
+
 #[async_trait]
 impl Overview for PostgresStore {
     async fn executors(&self) -> Result<Vec<Member>> {
         let rows = self.look("looking at executors", &self.sql.executors, &[]).await?;
         let member = |row: &Row| Member {
-            info: ExecutorInfo {
-                incarnation: row.get(0),
-                name: row.get(1),
-                slots: row.get::<_, i32>(2) as u32,
-                queues: row.get(3),
-                tasks: row.get(4),
-                version: row.get(5),
-                beat: row.get(6),
-            },
+            info: info(row),
             seen: row.get(7),
             held: row.get::<_, i64>(8) as u64,
             draining: row.get(9),
         };
         Ok(rows.iter().map(member).collect())
+    }
+
+    async fn named(&self, name: &str) -> Result<Vec<ExecutorInfo>> {
+        let rows = self.look("looking at executors", &self.sql.named, &[&name]).await?;
+        Ok(rows.iter().map(info).collect())
     }
 
     async fn drain(&self, executor: Uuid, drain: bool) -> Result<bool> {

@@ -53,7 +53,7 @@ statements! {
     group_limits, group_sums, held, held_groups, held_tasks, hints, hold_strays, holders, hooked, hooked_tasks, insert, insert_plain,
     join_kind, key_add, key_forget, keys, limit_group, limit_task, lines, list, lock, lock_all_caps, lock_caps,
     lock_due, lock_ended, lock_expired, lock_held, lock_hints, lock_id, lock_kinds, lock_rates, log, log_ends, lost_hints,
-    make_caps, make_rates, move_rate_key, move_rates, new_names, next_due, note, notify, open_accounts, open_copy, open_transaction, orphans, owed, past, peers, prune_accounts,
+    make_caps, make_rates, move_rate_key, move_rates, named, new_names, next_due, note, notify, open_accounts, open_copy, open_transaction, orphans, owed, past, peers, prune_accounts,
     prune_arrivals, prune_attempts, prune_audit, prune_idle, prune_logs, prune_names, prune_rate_keys, prune_reports, prune_rows, publish, rate_key, rates, read, read_ended,
     ready_of, register, report, request_cancel,
     reserve, restart, rewrite, rouse, schedule_declared, schedule_delete, schedule_due, schedule_events,

@@ -94,11 +94,17 @@ impl PostgresStore {
             asked.extend(picks);
         }
         if locks {
-            self.move_rates(&tx, &round.metered()).await?;
-            tx.commit().await.map_err(failed("claiming jobs"))?;
-        } else {
-            drop(tx.finish());
+            let metered = round.metered();
+            self.move_rates(&tx, &metered).await?;
+            // Where limits leave nothing to claim, nothing was written but locks, and the disk need not keep those.
+            let end = if asked.is_empty() && metered.is_empty() {
+                "rollback"
+            } else {
+                "commit"
+            };
+            tx.client().batch_execute(end).await.map_err(failed("claiming jobs"))?;
         }
+        drop(tx.finish());
         self.holds.took(executor, number, jobs.len());
         let Rounded { turns, found, again } = round.end();
         Ok(Taken {
@@ -165,11 +171,25 @@ impl PostgresStore {
         round: &mut Round,
     ) -> Result<()> {
         let failed = failed("looking at caps");
-        tx.open(Mode::Durable).await.map_err(&failed)?;
-        // In the order of all who lock both: the executor, then caps, then jobs.
-        tx.query(&self.sql.alive, &[&executor]).await.map_err(&failed)?;
-        tx.client().batch_execute(&self.sql.enter).await.map_err(&failed)?;
-        for (cap, running) in self.running_under(tx, caps.iter()).await? {
+        let alive = tx.prepare(&self.sql.alive).await.map_err(&failed)?;
+        let lock = tx.prepare(&self.sql.lock_caps).await.map_err(&failed)?;
+        let (kinds, names): (Vec<i16>, Vec<&str>) = caps.iter().map(cap_key).unzip();
+        let (me, params): ([&(dyn ToSql + Sync); 1], [&(dyn ToSql + Sync); 2]) = ([&executor], [&kinds, &names]);
+        // In one round trip, and in the order of all who lock these: the executor, then caps, then jobs.
+        let (begun, alive, entered, locked) = futures_util::join!(
+            tx.open(Mode::Durable),
+            tx.client().query(&alive, &me),
+            tx.client().batch_execute(&self.sql.enter),
+            tx.client().query(&lock, &params),
+        );
+        begun.and(alive).and(entered).map_err(&failed)?;
+        let locked = locked.map_err(&failed)?;
+        let running = if locked.len() < names.len() {
+            self.running_under(tx, caps.iter()).await?
+        } else {
+            locked.iter().map(running).collect()
+        };
+        for (cap, running) in running {
             let most = settings.limit(&cap).unwrap_or(0);
             round.allow(cap, most.saturating_sub(running));
         }
@@ -187,10 +207,7 @@ impl PostgresStore {
                 (&kinds, &names),
             )
             .await?;
-        Ok(rows
-            .iter()
-            .map(|row| (cap_of(row), row.get::<_, i32>(2) as u32))
-            .collect())
+        Ok(rows.iter().map(running).collect())
     }
 
     /// Locks the buckets of these rates, and tells when they will be full, and what time it is.
@@ -398,6 +415,11 @@ fn pick_of(picks: &[Pick], job: &Claimed) -> Option<usize> {
     picks
         .iter()
         .position(|pick| pick.lane == job.lane && *pick.group == *job.group)
+}
+
+/// A row of `lock_caps.sql`: a cap, and how many jobs are held under it.
+fn running(row: &Row) -> (Cap, u32) {
+    (cap_of(row), row.get::<_, i32>(2) as u32)
 }
 
 /// A row of `lock_rates.sql` or `rates.sql`: whose rate, when its bucket will be full, and the time.

@@ -293,11 +293,14 @@ pub(super) fn next_seq(tx: &Tx<'_>, count: usize) -> Result<i64, Fault> {
     Ok(seq)
 }
 
-/// An executor no longer holds a job: its places under caps are free for others.
+/// An executor no longer holds a job: its places under limits are free for others.
 fn free(tx: &mut Tx<'_>, group: &str, task: &str) -> Result<(), Fault> {
     let settings = tx.settings()?;
     for cap in settings.caps(group, task) {
         add_to_cap(tx, &cap, -1)?;
+        tx.all_ready();
+    }
+    if settings.is_limited_here(group, task) {
         tx.all_ready();
     }
     Ok(())

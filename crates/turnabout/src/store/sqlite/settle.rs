@@ -84,10 +84,11 @@ pub(super) fn start(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Start]) -> Result<V
 }
 
 pub(super) fn settle(tx: &mut Tx<'_>, executor: Uuid, jobs: &[Settle]) -> Result<Vec<Settled>, Fault> {
-    // Where nothing is capped, most jobs can end without being looked at first.
+    // Where no place becomes free by it, most jobs can end without being looked at first.
     let forgets = tx.keeps_nothing()?;
     let watched = forgets && tx.is_watched();
-    let quick = !watched && !tx.settings()?.any_cap();
+    let settings = tx.settings()?;
+    let quick = !watched && !settings.any_cap() && !settings.any_limit_here();
     let mut forget = Forget::new(tx)?;
     let mut answers = Vec::with_capacity(jobs.len());
     for job in jobs {

@@ -12,8 +12,7 @@ async fn child_process() {
     };
     let jobs = Jobs::open(postgres_url()).schema(schema).await.expect("opened");
     let (stage, _seats) = stage();
-    let running = Executor::new(&jobs)
-        .state(stage)
+    let running = Executor::with_state(&jobs, stage)
         .task(write::<0>)
         .task(write::<1>)
         .slots(4)

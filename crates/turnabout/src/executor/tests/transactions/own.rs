@@ -50,8 +50,7 @@ async fn a_handler_with_a_driver_of_its_own_finishes_in_its_own_transaction(plac
     let (stage, mut seats) = stage();
     let id = place.jobs.submit(place.own()).await.expect("submitted").id;
     let next = place.jobs.submit(place.own()).await.expect("submitted").id;
-    let running = Executor::new(&place.jobs)
-        .state(stage)
+    let running = Executor::with_state(&place.jobs, stage)
         .task(own)
         .slots(2)
         .start()
@@ -80,8 +79,7 @@ async fn a_handler_with_a_driver_of_its_own_finishes_in_its_own_transaction(plac
 async fn the_finish_of_a_cancelled_job_is_refused(place: &Place<'_>) {
     let (stage, mut seats) = stage();
     let id = place.jobs.submit(place.own()).await.expect("submitted").id;
-    let running = Executor::new(&place.jobs)
-        .state(stage)
+    let running = Executor::with_state(&place.jobs, stage)
         .task(own)
         .start()
         .await

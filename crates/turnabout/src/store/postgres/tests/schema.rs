@@ -112,6 +112,22 @@ async fn a_migration_that_fails_leaves_nothing(place: &Place) {
     place.open().await;
 }
 
+/// So many jobs like the one that is there, parked for a year.
+fn many_jobs(many: u32) -> String {
+    format!(
+        "do $$
+        declare columns text := (
+            select string_agg(
+                case attname when 'id' then 'gen_random_uuid()' when 'due' then 'now() + interval ''1 year''' else quote_ident(attname) end,
+                ', ' order by attnum)
+            from pg_attribute where attrelid = 'turnabout.job'::regclass and attnum > 0 and not attisdropped);
+        begin
+            execute format('insert into turnabout.job select %s
+                from (select * from turnabout.job limit 1) one, generate_series(1, {many})', columns);
+        end $$"
+    )
+}
+
 /// What the next version might bring: columns, another function.
 const NEXT: &str = "
     alter table turnabout.job add column note text, add column colour smallint not null default 0;
@@ -125,6 +141,9 @@ async fn a_migration_behind_a_backup_stops_nobody_and_the_program_before_it_goes
     let mut older = executor(&store, &["work"]).await;
     add(&store, (0..50).map(|_| job("a")).collect()).await;
     let client = place.client().await;
+    // Beside a table of many jobs, which nobody takes: TURNABOUT_MANY_JOBS says how many.
+    let many = std::env::var("TURNABOUT_MANY_JOBS").map_or(20_000, |many| many.parse().expect("a number"));
+    place.run(&client, &many_jobs(many)).await;
     let files = "select format('%s %s', relname, relfilenode) from pg_class
         where relnamespace = 'turnabout'::regnamespace and relkind = 'r' order by 1";
     let files = files.replace("'turnabout'", &format!("'{}'", place.schema));

@@ -50,6 +50,11 @@ impl Hand {
         }
     }
 
+    /// What it has from now on.
+    pub(super) fn here(&mut self, here: crate::turn::Here) {
+        self.turns.here = here;
+    }
+
     /// Gives those another chance who gave nothing.
     pub(super) fn forgive(&mut self) {
         self.turns.forgive();

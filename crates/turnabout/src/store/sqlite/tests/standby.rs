@@ -1,11 +1,16 @@
 //! Idle takes: the writer runs them when jobs become ready.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use futures_util::future::BoxFuture;
 use futures_util::poll;
 
 use super::life::Hand;
 use super::*;
+use crate::group::TaskLimits;
 use crate::store::Setting;
+use crate::turn::Here;
 
 pub(super) type Standing<'a> = BoxFuture<'a, Result<Stood>>;
 
@@ -277,4 +282,31 @@ async fn whoever_cannot_be_looked_after_is_told() {
     other.execute_batch("ROLLBACK").expect("unlocked");
     let job = submit(&store, vec![job("a", "mail")]).await;
     assert_eq!(ids(&taken(standing).await), job, "who stood before goes on standing");
+}
+
+#[tokio::test]
+async fn c58_a_place_on_an_executor_goes_on_in_the_transaction_that_frees_it() {
+    let folder = folder();
+    let path = folder.path().join("jobs.db");
+    let store = file(&path).await;
+    let one = TaskLimits {
+        max_running_each: Some(1),
+        ..TaskLimits::default()
+    };
+    store.set(Setting::Task("mail".to_owned(), one)).await.expect("set");
+    let mut hand = Hand::of(&store).await;
+    let held = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&held);
+    hand.here(Here::new(move |_| count.load(Relaxed), 4, 4));
+    let jobs = submit(&store, vec![job("a", "mail"), job("a", "mail")]).await;
+    let first = hand.take(4).await;
+    assert_eq!(first.len(), 1);
+    held.store(1, Relaxed);
+    let standing = stand(&store, &mut hand, 4, &["mail"]).await;
+    let before = logged(&path);
+    // Its handler has ended, so it does not count any longer.
+    held.store(0, Relaxed);
+    assert_eq!(hand.settle(&first[0], Event::Succeed, false).await, Settled::Done);
+    assert_eq!(ids(&taken(standing).await), [jobs[1]]);
+    assert_eq!(logged(&path).1 - before.1, 1);
 }

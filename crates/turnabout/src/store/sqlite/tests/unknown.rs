@@ -48,6 +48,12 @@ async fn pause(store: &SqliteStore, group: &str) {
 async fn cost(unwanted: impl Iterator<Item = NewJob>, paused: &[String]) -> Vec<i32> {
     let store = memory().await;
     let mut hand = Hand::of(&store).await;
+    // As many as anybody could have who was allowed to.
+    let all = GroupSettings {
+        max_unknown_tasks: Some(u32::MAX),
+        ..GroupSettings::default()
+    };
+    store.set(Setting::Group(String::new(), all)).await.expect("set");
     submit(&store, unwanted.collect()).await;
     for group in paused {
         pause(&store, group).await;

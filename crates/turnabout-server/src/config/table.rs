@@ -48,7 +48,6 @@ section! {
         expires: Option<Duration> = None, like "\"7 days\"";
     }
 }
-
 section! {
     /// What runs jobs.
     Executor {
@@ -104,7 +103,6 @@ section! {
         status_address: Option<SocketAddr> = None, like "\"127.0.0.1:7879\"", flag "status-address";
     }
 }
-
 section! {
     /// The REST API under /api/v1, with its description under /api/docs.
     Api {
@@ -181,7 +179,6 @@ section! {
         signing_keys_file: Option<String> = None, like "\"/etc/turnabout/signing.keys\"", live true;
     }
 }
-
 section! {
     /// A token for the API. `turnabout token` makes one, and prints what to write here.
     Token {
@@ -209,7 +206,6 @@ section! {
         queues: Option<Vec<String>> = None, like "[\"default\"]", live true;
     }
 }
-
 section! {
     /// A webhook: an address that is told what becomes of jobs, by POST, signed (Turnabout-Signature, HMAC-SHA256). Each
     /// event is a job of its own, of the task `webhook:NAME` in the group `webhooks` (which is the server's: no token can
@@ -234,7 +230,6 @@ section! {
         max_running: u32 = 4;
     }
 }
-
 section! {
     /// Addresses of other programs that the operator's page links to: http:// or https://, with a place for what they are
     /// about. None is shown unless given.
@@ -251,7 +246,6 @@ section! {
         trace: Option<String> = None, like "\"https://traces.example.org/trace/{trace}\"";
     }
 }
-
 section! {
     /// The log of the program itself, on standard error. `RUST_LOG` chooses what is written.
     Log {
@@ -259,7 +253,6 @@ section! {
         format: LogFormat = LogFormat::Text;
     }
 }
-
 section! {
     /// Traces of what is submitted and run, for OpenTelemetry (a program with the feature `otel`). Off unless an endpoint is given.
     Traces {
@@ -269,7 +262,6 @@ section! {
         service: String = "turnabout".to_owned();
     }
 }
-
 section! {
     /// A task: a named kind of work. It either runs a program or calls a URL.
     Task {
@@ -354,7 +346,6 @@ section! {
         retention_cancelled: Option<Duration> = None, like "\"1 day\"", live true;
     }
 }
-
 section! {
     /// A schedule: jobs that are submitted again and again. It is declared whenever the program starts or the file changes:
     /// added, changed, or removed if it stands here no longer. What an operator has set by hand (`turnabout schedule`) stays.
@@ -396,7 +387,6 @@ section! {
         exclude: Vec<String> = Vec::new(), like "[\"2026-12-24..2027-01-01\"]", live true;
     }
 }
-
 section! {
     /// A queue: which executors take which jobs. Queues need not be named here. What stands here is written to the store whenever
     /// the program starts or the file changes, and holds for all executors. What is left out stays as it was set with
@@ -406,7 +396,6 @@ section! {
         paused: bool = false, live true;
     }
 }
-
 section! {
     /// What holds for every group that has no setting of its own, by `[groups.NAME]` or set by an operator: each setting by itself.
     /// It is written to the store whenever the program starts or the file changes, and holds for all executors.
@@ -425,7 +414,6 @@ section! {
         rate: Option<Rate> = None, like "\"100/s\"", live true;
     }
 }
-
 section! {
     /// A group: a tenant, the unit of fairness. Groups need not be named here; this is for those that differ. What stands
     /// here is written to the store whenever the program starts or the file changes, and holds for all executors. What is

@@ -65,10 +65,10 @@ export function task(name) {
       h("div", { class: "columns" },
         card("Jobs by priority and state", sums.length === 0 ? h("p", { class: "muted" }, "None unfinished, none failed, none ended in the last hour.")
           : h("table", { class: "plain" },
-            h("thead", null, h("tr", null, ["State", "Priority", "Jobs", "Items", "Per job", "Items/min", "Failures", "Oldest"].map((title, n) => h("th", { scope: "col", class: n > 1 ? "num" : "" }, title)))),
+            h("thead", null, h("tr", null, ["State", "Priority", "Jobs", "Items", "Per job", "Items/min", "Failures", "Oldest"].map((title, n) => h("th", { scope: "col", class: n > 1 ? `num${n === 4 || n === 5 ? " wide" : ""}` : "" }, title)))),
             h("tbody", null, sums.map((sum) => h("tr", { key: `${sum.state} ${sum.priority}` },
               h("td", null, h("a", { href: to.jobs(`state:${sum.state} ${term("task", name)}`) }, state(sum))), h("td", null, sum.priority), h("td", { class: "num" }, count(sum.jobs)), h("td", { class: "num" }, count(sum.items)),
-              h("td", { class: "num" }, sum.average_items.toFixed(1)), h("td", { class: "num", title: "of those that ended in the last hour" }, sum.items_per_minute === null ? "–" : rate(sum.items_per_minute)), h("td", { class: "num" }, count(sum.failures)), h("td", { class: "num" }, age(sum.oldest))))))),
+              h("td", { class: "num wide" }, sum.average_items.toFixed(1)), h("td", { class: "num wide", title: "of those that ended in the last hour" }, sum.items_per_minute === null ? "–" : rate(sum.items_per_minute)), h("td", { class: "num" }, count(sum.failures)), h("td", { class: "num" }, age(sum.oldest))))))),
         task && card("Settings", facts([
           ["Runs at a time", task.max_running === null ? "as many as there are slots" : `at most ${count(task.max_running)}`],
           ["On one executor", task.max_running_each === null ? "as many as it has slots" : `at most ${count(task.max_running_each)}`],

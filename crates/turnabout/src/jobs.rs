@@ -2,8 +2,6 @@
 //!
 //! What is behind it (which store, where) is decided once, by [`Jobs::open`].
 
-use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -15,7 +13,7 @@ use crate::group::Settings;
 use crate::job::{Attempt, Job, JobId, Priority, State};
 use crate::lifecycle::{Event, Location, Refusal};
 use crate::store::{Changed, NewJob, Store, Which};
-use crate::submit::{Expiry, Known, ManySubmitted, Submission, Submit, Typed, submit_all};
+use crate::submit::{Expiry, ManySubmitted, Submission, Submit, Typed, submit_all};
 use crate::task::{Task, TaskSettings};
 
 mod bulk;
@@ -31,6 +29,7 @@ mod schedules;
 mod scope;
 mod set;
 mod watch;
+mod with;
 
 pub use bulk::{Bulk, BulkDone};
 pub use explain::{Explanation, Holder};
@@ -43,6 +42,7 @@ pub use schedules::{FollowSchedules, PastRun, Reconciled, Schedules, SetSchedule
 pub use scope::ScopedJobs;
 pub use set::{SetGlobal, SetGroup, SetQueue, SetTask};
 pub use watch::Watch;
+use with::{KnownTasks, States};
 
 pub use crate::store::overview::{Counts, GroupSum, Member, Sum, Tally, Whose};
 pub use crate::store::{Rewrite, SchemaStatus};
@@ -57,12 +57,6 @@ pub struct Jobs {
     states: Arc<States>,
     tasks: Arc<KnownTasks>,
 }
-
-/// What the application has put in, by type.
-type States = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
-
-/// Tasks whose types are known here, by name.
-type KnownTasks = HashMap<&'static str, Known>;
 
 struct Inner {
     store: Arc<dyn Store>,
@@ -136,54 +130,6 @@ impl Jobs {
         let now = self.store().clock().now();
         let job = submission.check(self.inner.max_args, || self.next_id(now))?;
         Ok((job, task))
-    }
-
-    /// This handle with something of the application's in it, for [`Task::prepare`] and [`Task::after_submit`]: a
-    /// database pool, a configuration. One value of each type; clones made earlier do not have it.
-    ///
-    /// ```
-    /// # async fn example(jobs: turnabout::Jobs) {
-    /// struct Quota { pages: u32 }
-    /// let jobs = jobs.with_state(Quota { pages: 100 });
-    /// assert_eq!(jobs.state::<Quota>().map(|quota| quota.pages), Some(100));
-    /// # }
-    /// ```
-    pub fn with_state<S: Send + Sync + 'static>(&self, state: S) -> Self {
-        let mut states = States::clone(&self.states);
-        states.insert(TypeId::of::<S>(), Arc::new(state));
-        Self {
-            states: Arc::new(states),
-            ..self.clone()
-        }
-    }
-
-    /// This handle with a task in it that jobs may be submitted of by its name: what the task says of its jobs then holds for
-    /// those, too, and [`Task::prepare`] runs when they are submitted, not when they are executed. For handles that callers
-    /// use who do not have the type: a web API. Clones made earlier do not have the task.
-    ///
-    /// ```
-    /// # use serde::{Deserialize, Serialize};
-    /// # #[derive(Serialize, Deserialize)] struct Mail { to: String }
-    /// # impl turnabout::Task for Mail { const NAME: &'static str = "mail"; }
-    /// # async fn example(jobs: turnabout::Jobs) -> turnabout::Result<()> {
-    /// let jobs = jobs.with_task::<Mail>();
-    /// // Arguments that are no mail are an error now, and nothing is stored.
-    /// let refused = jobs.submit_named("mail", serde_json::json!({ "two": "ada@example.org" })).await;
-    /// assert!(matches!(refused, Err(turnabout::Error::Refused { .. })));
-    /// # Ok(()) }
-    /// ```
-    pub fn with_task<T: Task>(&self) -> Self {
-        let mut tasks = KnownTasks::clone(&self.tasks);
-        tasks.insert(T::NAME, Known::of::<T>());
-        Self {
-            tasks: Arc::new(tasks),
-            ..self.clone()
-        }
-    }
-
-    /// What [`Jobs::with_state`] put in.
-    pub fn state<S: Send + Sync + 'static>(&self) -> Option<&S> {
-        self.states.get(&TypeId::of::<S>())?.downcast_ref()
     }
 
     /// An id after all that were made by this handle. Where more than 4096 are made in a millisecond, the next ones are

@@ -1,9 +1,8 @@
 //! PURE: every rule about states. What may happen to a job, and what it becomes.
 //!
-//! [`decide`] takes what a job is and what happened to it, and says what changes. No clock, no database, no
-//! randomness: times are durations from the moment of the event, jitter is given. The stores write the change and
-//! know no rule of their own; what they check is only that the job is still as it was when the rule was asked (its
-//! claim number, and that no cancel was requested since).
+//! [`decide`] takes what a job is and what happened to it, and says what changes. No clock, no database, no randomness: times are
+//! durations from the moment of the event, jitter is given. The stores write the change and know no rule of their own; what they
+//! check is only that the job is still as it was when the rule was asked (its claim number, and that no cancel was requested since).
 
 use std::time::Duration;
 

@@ -419,38 +419,18 @@ impl<T> New<T> {
     }
 }
 
-impl IntoFuture for SetGroup {
-    type Output = Result<GroupSettings>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
+/// Each is awaited to make it so.
+macro_rules! awaited {
+    ($($set:ident gives $settings:ident),+) => {
+        $(impl IntoFuture for $set {
+            type Output = Result<$settings>;
+            type IntoFuture = BoxFuture<'static, Self::Output>;
 
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.set())
-    }
+            fn into_future(self) -> Self::IntoFuture {
+                Box::pin(self.set())
+            }
+        })+
+    };
 }
 
-impl IntoFuture for SetTask {
-    type Output = Result<TaskLimits>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.set())
-    }
-}
-
-impl IntoFuture for SetQueue {
-    type Output = Result<QueueSettings>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.set())
-    }
-}
-
-impl IntoFuture for SetGlobal {
-    type Output = Result<GlobalSettings>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.set())
-    }
-}
+awaited!(SetGroup gives GroupSettings, SetTask gives TaskLimits, SetQueue gives QueueSettings, SetGlobal gives GlobalSettings);

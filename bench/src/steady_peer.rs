@@ -1,5 +1,5 @@
 //! Part in a comparison that lasts for hours: a process that offers jobs at a steady rate, runs them, and prints what it sees as
-//! lines of JSON, until it is told to end. It speaks the language of the public comparison of job queues on PostgreSQL
+//! lines of JSON, until it is told to end. It speaks the language of the public comparison of job queues on `PostgreSQL`
 //! (`postgresql-job-queue-benchmarking`): settings come from the environment, samples go to standard output.
 //!
 //! - `steady_peer/waits.rs` keeps how long jobs waited, in bounded memory
@@ -176,15 +176,13 @@ async fn offer(jobs: &Jobs, wanted: &Wanted, seen: &Seen) -> Result<()> {
     let (mut last, mut due) = (Instant::now(), 0.0_f64);
     loop {
         clock.tick().await;
-        let count = match wanted.depth {
-            Some(depth) => depth
-                .saturating_sub(jobs.counts().await.map_or(depth, |counts| counts.ready))
-                .min(MOST),
-            None => {
-                due = (due + last.elapsed().as_secs_f64() * wanted.rate).min(wanted.rate.max(MOST as f64));
-                last = Instant::now();
-                (due as u64).min(MOST)
-            }
+        let count = if let Some(depth) = wanted.depth {
+            let ready = jobs.counts().await.map_or(depth, |counts| counts.ready);
+            depth.saturating_sub(ready).min(MOST)
+        } else {
+            due = (due + last.elapsed().as_secs_f64() * wanted.rate).min(wanted.rate.max(MOST as f64));
+            last = Instant::now();
+            (due as u64).min(MOST)
         };
         if count == 0 {
             continue;

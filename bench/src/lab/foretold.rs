@@ -60,9 +60,7 @@ fn score(trace: &Trace, said: &[Foretold]) -> Score {
         match starts.get(&one.job).copied().flatten() {
             Some(start) if start <= one.asked + NEAR => sum.near += 1,
             Some(start) => {
-                score
-                    .widths
-                    .push((one.latest - one.earliest) * 100 / (start - one.asked));
+                sum.widths.push((one.latest - one.earliest) * 100 / (start - one.asked));
                 if start < one.earliest {
                     sum.sooner += 1;
                 } else if start > one.latest {

@@ -30,7 +30,7 @@ impl Waits {
     /// Within which time these shares of the jobs had waited, in milliseconds. Zero: there were none.
     pub(super) fn quantiles<const N: usize>(&mut self, now: Duration, shares: [f64; N]) -> [f64; N] {
         self.forget(now);
-        let mut counts = [0_u64; SIZES];
+        let mut counts = vec![0_u64; SIZES];
         for (_, second) in &self.0 {
             for (all, count) in counts.iter_mut().zip(second) {
                 *all += u64::from(*count);

@@ -127,7 +127,7 @@ pub(super) fn begin(app: &App, caller: &Caller, order: Order) -> Result<Operatio
 }
 
 async fn run(app: App, caller: Caller, id: Uuid, order: Order, stop: CancellationToken) {
-    let begun = app.jobs.insight().moment();
+    let since = app.jobs.insight().moment();
     let mut list = order.list;
     let portion = order.pace.map_or(STEP, |pace| pace.clamp(1, PACED));
     let (mut changed, mut skipped, mut tries) = (0, 0, 0);
@@ -136,7 +136,7 @@ async fn run(app: App, caller: Caller, id: Uuid, order: Order, stop: Cancellatio
             break (OperationState::Stopped, None);
         }
         let begin = Instant::now();
-        match list.clone().bulk_since(&order.bulk, portion, begun).await {
+        match list.clone().bulk_since(&order.bulk, portion, since).await {
             Ok(done) => {
                 tries = 0;
                 changed += done.changed;

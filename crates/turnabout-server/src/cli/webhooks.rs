@@ -49,9 +49,9 @@ impl Webhooks {
                     .slots(hook.max_running);
                 let executor = Arc::new(executor.start().await?);
                 let mut ruling = JoinSet::new();
-                let (ruler, ruled) = (Arc::clone(&circuit), Arc::clone(&executor));
+                let (rule, of) = (Arc::clone(&circuit), Arc::clone(&executor));
                 let (webhook, resting) = (name.clone(), self.resting.clone());
-                ruling.spawn(async move { ruler.rule(&webhook, &ruled, &resting).await });
+                ruling.spawn(async move { rule.rule(&webhook, &of, &resting).await });
                 let sender = Sender {
                     executor,
                     circuit,

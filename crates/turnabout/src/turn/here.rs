@@ -39,7 +39,7 @@ impl Here {
         self.late
     }
 
-    pub(crate) fn held(&self, of: &Cap) -> u32 {
+    pub(super) fn held(&self, of: &Cap) -> u32 {
         self.held.as_ref().map_or(0, |held| held(of))
     }
 

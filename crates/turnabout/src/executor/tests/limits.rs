@@ -221,8 +221,7 @@ async fn an_executor_uses_as_many_slots_as_it_is_told(world: &World) {
     let gauges: Vec<Arc<Gauge>> = (0..2).map(|_| Arc::default()).collect();
     let mut executors = Vec::new();
     for here in &gauges {
-        let executor = Executor::new(&jobs)
-            .state((Arc::default(), Arc::clone(here)))
+        let executor = Executor::with_state(&jobs, (Arc::default(), Arc::clone(here)))
             .task(measured)
             .slots(4);
         executors.push(executor.start().await.expect("it starts"));
@@ -251,7 +250,7 @@ async fn an_executor_uses_as_many_slots_as_it_is_told(world: &World) {
         cx.state().wait().await;
         Ok(())
     };
-    let known = Executor::new(&jobs).state(together).task(meet);
+    let known = Executor::with_state(&jobs, together).task(meet);
     executors[0].replace_tasks(known).await.expect("they are known");
     run().await;
 }

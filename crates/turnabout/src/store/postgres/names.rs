@@ -75,14 +75,14 @@ impl PostgresStore {
     pub(super) async fn new_names<'a>(
         &self,
         tx: &Tx,
-        named: impl Iterator<Item = (&'a str, &'a str)>,
+        jobs: impl Iterator<Item = (&'a str, &'a str)>,
         unknown: &HashSet<String>,
     ) -> Result<NewNames> {
         let mut names = NewNames {
             unknown: unknown.clone(),
             ..NewNames::default()
         };
-        let (groups, tasks) = pairs(named, unknown);
+        let (groups, tasks) = pairs(jobs, unknown);
         if !groups.is_empty() {
             self.note_new_names(tx, &mut names, &groups, &tasks).await?;
         }
@@ -107,9 +107,9 @@ impl PostgresStore {
             return Ok(());
         }
         let before = std::mem::take(&mut names.groups);
-        let named = before.iter();
-        let named = named.flat_map(|(group, (_, _, new))| new.iter().map(|task| (group.as_str(), task.as_str())));
-        let (groups, tasks): (Vec<&str>, Vec<&str>) = named.unzip();
+        let each = before.iter();
+        let each = each.flat_map(|(group, (_, _, new))| new.iter().map(|task| (group.as_str(), task.as_str())));
+        let (groups, tasks): (Vec<&str>, Vec<&str>) = each.unzip();
         self.note_new_names(tx, names, &groups, &tasks).await?;
         let groups: Vec<&str> = names.groups.keys().map(String::as_str).collect();
         let rows = tx

@@ -1,7 +1,7 @@
 //! Which groups come next in the ring, and which streams of ready jobs each has.
 //!
 //! A peek reads streams that the executor may take from, and no others: task by task, from an index without the streams of
-//! paused groups. So it costs nothing that jobs of other tasks wait, or of tasks at a limit, or how many jobs a stream holds. The streams of the tasks
+//! paused groups. So it costs nothing that jobs of other tasks wait, or how many jobs a stream holds. The streams of the tasks
 //! are merged into the order of the ring.
 
 use std::cmp::Reverse;
@@ -26,8 +26,6 @@ pub(super) struct Look<'a> {
     pub(super) ring: &'a Ring,
     pub(super) tasks: &'a Tasks,
     pub(super) settings: &'a Settings,
-    /// Tasks at a limit: there is nothing to take from their streams.
-    pub(super) full: &'a BTreeSet<String>,
     pub(super) benched: &'a BTreeSet<String>,
     /// How many groups are wanted.
     pub(super) window: usize,
@@ -57,8 +55,7 @@ impl Look<'_> {
 
     /// The tasks of the executor that have ready jobs in a queue, in the order of their names.
     fn ready(&self, connection: &Connection, queue: &str) -> Result<Vec<Name>, Fault> {
-        let open = |task: &&Name| !self.settings.task(task).paused && !self.full.contains(&***task);
-        let known = self.tasks.iter().filter(open);
+        let known = self.tasks.iter().filter(|task| !self.settings.task(task).paused);
         let mut ready = Vec::new();
         let mut statement = connection.prepare_cached(sql!("peek_tasks"))?;
         let mut rows = statement.query(params![queue, names(known)])?;

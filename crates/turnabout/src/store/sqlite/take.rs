@@ -1,8 +1,5 @@
 //! Handing ready jobs to an executor: peek, let `turn.rs` decide, claim.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
 use rusqlite::{CachedStatement, OptionalExtension, Row, Statement, params};
 use uuid::Uuid;
 
@@ -13,7 +10,7 @@ use super::tx::Tx;
 use super::{apply, executors, settings, streams};
 use crate::clock::nanoseconds;
 use crate::error::Error;
-use crate::group::{Cap, Settings, TaskLimits};
+use crate::group::Cap;
 use crate::job::{Claimed, JobId, Priority, Reason, State};
 use crate::lifecycle::{Change, Event, Policy, Standing, decide};
 use crate::store::{Take, Taken};
@@ -26,12 +23,10 @@ pub(super) fn take(tx: &mut Tx<'_>, take: &mut Take) -> Result<Taken, Fault> {
     }
     let settings = tx.settings()?;
     let ring = ring(tx, &take.kind)?;
-    let (full, token) = full(tx, take, &settings)?;
     let look = Look {
         ring: &ring,
         tasks: &take.tasks,
         settings: &settings,
-        full: &full,
         benched: take.turns.benched(),
         window: take.turns.window(take.want).max(1),
     };
@@ -75,12 +70,12 @@ pub(super) fn take(tx: &mut Tx<'_>, take: &mut Take) -> Result<Taken, Fault> {
         if picks.is_empty() {
             break;
         }
-        let mut taken = Vec::new();
+        let mut got = Vec::new();
         for pick in &picks {
-            claims.take(pick, &mut taken)?;
+            claims.take(pick, &mut got)?;
         }
-        round.took(&picks, &taken);
-        jobs.extend(taken);
+        round.took(&picks, &got);
+        jobs.extend(got);
         asked.extend(picks);
     }
     for cap in &caps {
@@ -96,37 +91,10 @@ pub(super) fn take(tx: &mut Tx<'_>, take: &mut Take) -> Result<Taken, Fault> {
     Ok(Taken {
         jobs: interleave(jobs, &asked),
         found,
-        again: again.into_iter().chain(token).min(),
+        again,
         turns,
         settings,
     })
-}
-
-/// The tasks of an executor that are at a limit. Nobody can change that before this transaction ends, so it is not even looked
-/// which groups have jobs of them. And how long until a rate lets the next one start.
-fn full(tx: &Tx<'_>, take: &Take, settings: &Settings) -> Result<(BTreeSet<String>, Option<Duration>), Fault> {
-    let (mut full, mut token) = (BTreeSet::new(), None);
-    let limited = |(task, limits): &(&String, &TaskLimits)| limits.is_limited() && take.tasks.contains(task.as_str());
-    for (task, limits) in settings.tasks.iter().filter(limited) {
-        let cap = Cap::Task(task.clone());
-        let here = limits.max_running_each;
-        let mut is_full = here.is_some_and(|most| take.turns.here.held(&cap) >= most);
-        if let Some(most) = limits.max_running.filter(|_| !is_full) {
-            is_full = settings::running(tx.connection, &cap)? >= most;
-        }
-        if let Some(rate) = limits.rate.filter(|_| !is_full) {
-            let (filled, now) = (settings::full_at(tx.connection, &cap)?, nanoseconds(tx.now));
-            // One that will be full too late for this rate has to be moved back.
-            if rate.tokens(filled, now) == 0 && !rate.is_beyond(filled, now) {
-                is_full = true;
-                token = token.into_iter().chain([rate.wait(filled, now)]).min();
-            }
-        }
-        if is_full {
-            full.insert(task.clone());
-        }
-    }
-    Ok((full, token))
 }
 
 fn is_under(cap: &Cap, job: &Claimed) -> bool {

@@ -47,6 +47,7 @@ async fn seqs(store: &PostgresStore, ids: &[JobId]) -> Vec<i64> {
 /// The one with data that the table refuses and the one with somebody else's id fail; the other thirty do not notice.
 async fn callers_who_share_a_commit_each_have_their_own_answer(place: &Place) {
     let store = place.open().await;
+    let _known = executor(&store, &["work", "bad"]).await;
     let client = place.client().await;
     place
         .run(&client, "alter table turnabout.job add check (task <> 'bad')")
@@ -104,6 +105,7 @@ async fn waiting(store: &PostgresStore, callers: usize) {
 /// Callers who are being stored and callers who wait are dropped; whoever stays is stored, once.
 async fn a_caller_who_gives_up_takes_nobody_along(place: &Place) {
     let store = place.open().await;
+    let _known = executor(&store, &["work"]).await;
     let client = place.client().await;
     place
         .run(&client, "begin; lock table turnabout.job in exclusive mode")

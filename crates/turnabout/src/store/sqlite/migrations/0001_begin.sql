@@ -4,6 +4,7 @@
 -- Jobs that have not ended. `lane` is set while a job is ready, `due` while it is parked, `executor` and `claim` while
 -- an executor holds it: exactly one of the three. Without a rowid: the id is the key of the one tree that holds the
 -- rows, and ends every entry of the other indexes.
+-- What nobody could read is not let in: unknown codes, and moments that clocks do not show.
 CREATE TABLE job (
     id            BLOB    NOT NULL PRIMARY KEY,
     task          TEXT    NOT NULL,
@@ -38,7 +39,6 @@ CREATE TABLE job (
     error_message TEXT,
     error_code    TEXT,
     CHECK ((lane IS NOT NULL) + (due IS NOT NULL) + (executor IS NOT NULL) = 1),
-    -- What nobody could read is not let in: unknown codes, and moments that clocks do not show.
     CHECK (state BETWEEN 0 AND 6 AND priority BETWEEN 1 AND 3 AND lane BETWEEN 0 AND 3
         AND max(submitted, coalesce(due, 0), coalesce(expires, 0)) <= 253402207200999999
         AND min(submitted, coalesce(due, 0), coalesce(expires, 0)) >= -62135596800000000)

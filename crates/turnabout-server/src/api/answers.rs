@@ -24,6 +24,8 @@ pub(super) struct Again {
     pub(super) least: Duration,
     /// Nothing is told again for longer than this; once more in any case, unless it is twice as old.
     pub(super) oldest: Duration,
+    /// What took no longer before anybody asked is not told: its first reader finds it, and is told how it is then.
+    pub(super) worth: Duration,
 }
 
 /// What was found, and when, and how long that took.
@@ -92,14 +94,15 @@ impl<T: Clone> Answer<T> {
         })
     }
 
-    /// Finds a new one. The caller holds `finding`.
-    async fn renew<E>(&self, find: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    /// Finds a new one, which is cheap unless it took longer than what it is `worth`. The caller holds `finding`.
+    async fn renew<E>(&self, worth: Duration, find: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let begin = Instant::now();
         let answer = find.await?;
         let at = Instant::now();
+        let cost = at.duration_since(begin);
         let told = Told {
             at,
-            cost: at.duration_since(begin),
+            cost: if cost > worth { cost } else { Duration::ZERO },
             answer: answer.clone(),
         };
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
@@ -137,7 +140,12 @@ impl<Q: Hash + Eq, T: Clone + Send + 'static> Answers<Q, T> {
             return Ok(());
         };
         if answer.is_due(again) {
-            answer.renew(find).await?;
+            let worth = if answer.last(again).is_none() {
+                again.worth
+            } else {
+                Duration::ZERO
+            };
+            answer.renew(worth, find).await?;
         }
         Ok(())
     }
@@ -156,7 +164,7 @@ impl<Q: Hash + Eq, T: Clone + Send + 'static> Answers<Q, T> {
                 tokio::spawn(async move {
                     if let Ok(_finding) = answer.finding.try_lock() {
                         // Whoever asks when the old one is too old to be told will learn of it.
-                        drop(answer.renew(find).await);
+                        drop(answer.renew(Duration::ZERO, find).await);
                     }
                 });
                 return Ok(last);
@@ -167,7 +175,7 @@ impl<Q: Hash + Eq, T: Clone + Send + 'static> Answers<Q, T> {
         match answer.last(again) {
             // Somebody else has found it meanwhile.
             Some((Use::Last | Use::LastOnce, last)) => Ok(last),
-            Some((Use::New, _)) | None => answer.renew(find).await,
+            Some((Use::New, _)) | None => answer.renew(Duration::ZERO, find).await,
         }
     }
 }
@@ -182,6 +190,7 @@ mod tests {
     const CHEAP: Duration = Duration::from_millis(25);
     const AGAIN: Again = Again {
         cheap: CHEAP,
+        worth: CHEAP,
         least: Duration::ZERO,
         oldest: Duration::from_mins(1),
     };

@@ -63,6 +63,7 @@ pub(super) async fn share(State(shared): State<Shared>, request: Request, next: 
         cheap: CHEAP,
         least: LEAST.min(oldest),
         oldest,
+        worth: Duration::ZERO,
     };
     let answer = shared.get(question, again, async { keep(next.run(request).await).await });
     match answer.await {

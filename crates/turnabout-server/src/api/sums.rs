@@ -17,6 +17,7 @@ const AGAIN: Again = Again {
     cheap: Duration::from_millis(25),
     least: Duration::ZERO,
     oldest: Duration::from_mins(1),
+    worth: Duration::from_millis(500),
 };
 
 /// Whose jobs, as a key.

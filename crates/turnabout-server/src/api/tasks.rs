@@ -43,7 +43,7 @@ pub(super) async fn get(
 ) -> Result<Json<TaskView>, Problem> {
     caller.sees_all()?;
     let all = All::look(&app).await?;
-    if !all.knows(&task) {
+    if !all.knows(&task) && !has_jobs(&app, &task).await? {
         return Err(Problem::new(
             Code::NotFound,
             format!(
@@ -126,6 +126,12 @@ pub(crate) fn limits_told(limits: TaskLimits) -> serde_json::Value {
         "paused": limits.paused,
         "retention": RetentionView::from(limits.retention),
     })
+}
+
+/// Whether a task has unfinished jobs, where sums may be of a while ago.
+async fn has_jobs(app: &App, task: &str) -> Result<bool, Problem> {
+    let found = app.jobs.list().task(task).states(JobState::UNFINISHED).limit(1).await?;
+    Ok(!found.jobs.is_empty())
 }
 
 /// All that there is to know of tasks.

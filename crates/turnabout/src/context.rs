@@ -22,7 +22,7 @@ use crate::transaction::Transaction;
 
 /// The surroundings of one attempt: the application's state, the job, and whether it should stop.
 ///
-/// `S` is the type given to [`Executor::state`](crate::Executor::state). Cheap to clone.
+/// `S` is the type given to [`Executor::state`](crate::Executor::with_state). Cheap to clone.
 pub struct Context<S = ()> {
     core: Core,
     state: Arc<S>,

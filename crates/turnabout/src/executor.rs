@@ -286,7 +286,7 @@ impl<S: Send + Sync + 'static> Executor<S> {
     }
 
     /// The executor's id, also its name for people: the host's name unless said otherwise, with a number if that is taken.
-    /// A second executor with the id of one that lives is refused ([`Error::IdTaken`](crate::Error::IdTaken)); one that
+    /// A second executor with the id of one that lives is refused ([`Error::IdTaken`]); one that
     /// comes after a dead one takes back at once what that one held.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.options.name = Some(name.into());

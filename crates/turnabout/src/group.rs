@@ -29,7 +29,7 @@ pub struct GroupSettings {
     pub max_share: Option<u32>,
     /// At most so many of its jobs may be unfinished: a submit past that is refused.
     pub max_unfinished: Option<u32>,
-    /// So many tasks that nobody has published may its unfinished jobs have: see [`GroupSettings::unknown_tasks`].
+    /// So many tasks that nobody has published may its unfinished jobs have: see `GroupSettings::unknown_tasks`.
     #[serde(default)]
     pub max_unknown_tasks: Option<u32>,
     /// Whether none of its jobs is taken.

@@ -1,6 +1,6 @@
 //! Submitting: what a caller may say about a job, and the one place where it is checked.
 //!
-//! [`Submission`] gathers; its task prepares the arguments, [`Submission::check`] turns all of it into a [`NewJob`] that
+//! [`Submission`] gathers; its task prepares the arguments, `Submission::check` turns all of it into a [`NewJob`] that
 //! every store can hold. A caller's mistake is an error before anything is stored, and in a batch it is an error of that
 //! job alone.
 

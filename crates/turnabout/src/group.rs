@@ -68,7 +68,7 @@ impl GroupSettings {
 
     /// So many different tasks that no executor has ever published may its unfinished jobs have: names cost something for as long
     /// as there are jobs of them, and are nobody's but the submitter's to make up.
-    #[cfg(any(feature = "sqlite", feature = "postgres", test))]
+    #[cfg(any(feature = "sqlite", test))]
     pub(crate) fn unknown_tasks(&self) -> u32 {
         self.max_unknown_tasks.unwrap_or(Self::MAX_UNKNOWN_TASKS)
     }
@@ -208,11 +208,13 @@ impl Settings {
     }
 
     /// Whether an executor may run no more jobs of this group or task beside those that it has.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn is_limited_here(&self, group: &str, task: &str) -> bool {
         self.group(group).max_share.is_some() || self.task(task).max_running_each.is_some()
     }
 
     /// Whether there is any such limit at all.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn any_limit_here(&self) -> bool {
         self.defaults.max_share.is_some()
             || self.groups.values().any(|group| group.max_share.is_some())

@@ -28,9 +28,10 @@ pub use public::PUBLIC;
 pub(crate) use public::written as public_text;
 pub use rated::RATE;
 pub use restartable::RESTARTABLE;
-pub use when::When;
 #[cfg(feature = "postgres")]
-pub(crate) use when::{LONGEST, writable};
+pub(crate) use when::LONGEST;
+pub use when::When;
+pub(crate) use when::writable;
 
 /// Defines an enum of named codes: one list gives the variants, the stored code and the word that people see.
 macro_rules! coded {

@@ -36,7 +36,9 @@ pub(crate) async fn foretell(workload: &Workload, rule: Rule, place: &Place) -> 
 }
 
 async fn observe(workload: &Workload, rule: Rule, place: &Place, ask: bool) -> Result<(Trace, Vec<Foretold>)> {
-    let open = place.open(History::None).await?;
+    // What is said of the future follows from what has ended.
+    let history = if ask { History::Kept } else { History::None };
+    let open = place.open(history).await?;
     prepare(&open.jobs, workload, rule).await?;
     // What is there from the beginning is there before the executors are.
     let later = workload.jobs.partition_point(|job| job.at == 0);
